@@ -82,6 +82,13 @@ ERRORS: Final[Mapping[str, ErrorSpec]] = _rows(
         "This token does not allow the operation.",
         "Ask the owner for a token whose role allows it.",
     ),
+    (
+        "token_not_found",
+        404,
+        4,
+        "There is no such token.",
+        "List the tokens with `passdown token list`.",
+    ),
     # --- evidence and handoffs -------------------------------------------------------------------------------------
     (
         "source_conflict",
@@ -130,7 +137,7 @@ ERRORS: Final[Mapping[str, ErrorSpec]] = _rows(
         409,
         3,
         "Another handoff was committed to this workstream after the one this was based on.",
-        "Read `current`, integrate it and prepare again; or start a separate workstream if both can go on independently.",
+        "Read `current`, integrate it and prepare again; or start another workstream if both can go on alone.",
     ),
     (
         "handoff_not_found",
@@ -393,6 +400,48 @@ ERRORS: Final[Mapping[str, ErrorSpec]] = _rows(
         2,
         "This address does not answer that method.",
         "Use the method in the `Allow` header.",
+    ),
+    (
+        "malformed_http",
+        400,
+        2,
+        "The bytes received are not a well-formed HTTP request.",
+        "Send HTTP/1.1 with one `Host` header and valid header fields.",
+    ),
+    (
+        "headers_too_large",
+        431,
+        2,
+        "The head of the request is larger than this server accepts.",
+        "Send fewer or shorter header fields; `limit` is in bytes.",
+    ),
+    (
+        "request_timeout",
+        408,
+        5,
+        "The request did not arrive whole in time.",
+        "Send it again over a faster connection; nothing was read from it. `limit` is in seconds.",
+    ),
+    (
+        "unsupported_media_type",
+        415,
+        2,
+        "The request body is not sent as plain JSON.",
+        "Send `Content-Type: application/json` in UTF-8 and no `Content-Encoding`.",
+    ),
+    (
+        "host_not_allowed",
+        421,
+        2,
+        "The `Host` header names another server than this one.",
+        "Use the address that the server printed, or name the public host when starting it.",
+    ),
+    (
+        "server_stopping",
+        503,
+        5,
+        "The server was stopped before it had answered.",
+        "Send the same request again; what was committed already is answered as a replay.",
     ),
     (
         "internal_error",

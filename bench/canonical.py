@@ -1,0 +1,122 @@
+"""Speed of canonical JSON and of the strict reader on 10 MiB of report-like data, as ratios within one run.
+
+Run it with `python -m bench.canonical` from the root of the repository. :func:`rows` gives the table as data.
+"""
+
+from __future__ import annotations
+
+import time
+import unicodedata
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+import orjson
+import rfc8785
+
+from bench.report_data import report_value
+from passdown.kernel.canonical import canonical_bytes, canonical_bytes_of_validated, digest
+from passdown.kernel.limits import REQUEST_BODY_BYTES
+from passdown.kernel.strict_json import parse_json
+
+MEBIBYTE = 1024 * 1024
+ROUNDS = 5
+SHORT_ROUNDS = 25
+"""Rounds of what takes only milliseconds and is therefore disturbed more by whatever else the machine does."""
+
+
+def _best(work: Callable[[Any], object], fresh: Callable[[], Any], rounds: int = ROUNDS) -> float:
+    """Least seconds of `work` over some rounds, each on a value that nothing has touched since it was made."""
+    best = float("inf")
+    for _ in range(rounds):
+        value = fresh()
+        begin = time.perf_counter()
+        work(value)
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+def _row(name: str, value: float, unit: str, target: float, at_least: bool, how: str) -> dict[str, Any]:
+    met = value >= target if at_least else value <= target
+    return {"name": name, "value": round(value, 3), "unit": unit, "target": target, "met": met, "how": how}
+
+
+def _decomposed(raw: bytes) -> bytes:
+    """The report with a decomposed accent in every tenth statement, as some keyboards and file systems write."""
+    head, *rest = raw.split(b'"text":"')
+    return head + b"".join(
+        (b'"text":"' if number % 10 else b'"text":"e\xcc\x81') + part for number, part in enumerate(rest)
+    )
+
+
+def rows() -> list[dict[str, Any]]:
+    """One dict per measurement: `name, value, unit, target, met, how`. Takes about ten seconds."""
+    report = report_value(10 * MEBIBYTE)
+    raw = orjson.dumps(report)
+    expected = rfc8785.dumps(report)
+    if not expected == canonical_bytes(report) == canonical_bytes_of_validated(report):
+        raise AssertionError("the bytes differ, so their speeds mean nothing")
+    decomposed = _decomposed(raw)
+    if canonical_bytes(orjson.loads(decomposed)) != rfc8785.dumps(
+        orjson.loads(unicodedata.normalize("NFC", decomposed.decode()))
+    ):
+        raise AssertionError("the bytes differ, so their speeds mean nothing")
+    body = report_value(REQUEST_BODY_BYTES - MEBIBYTE // 8)
+    document = orjson.dumps(body).ljust(REQUEST_BODY_BYTES)
+    floating = document.rstrip()[:-1] + b',"f":0.5}'
+
+    pure_written = _best(rfc8785.dumps, lambda: orjson.loads(raw))
+    pure_digested = _best(lambda value: sha256(rfc8785.dumps(value)).hexdigest(), lambda: orjson.loads(raw))
+    digested = _best(digest, lambda: orjson.loads(raw))
+    changed = _best(digest, lambda: orjson.loads(decomposed))
+    validated = _best(canonical_bytes_of_validated, lambda: orjson.loads(raw), SHORT_ROUNDS)
+    read = _best(parse_json, lambda: document)
+    read_with_care = _best(parse_json, lambda: floating)
+
+    size = f"{len(raw):,} bytes, half English, half Chinese, least of {ROUNDS}"
+    return [
+        _row(
+            "canonicalise and digest, raw values",
+            pure_digested / digested,
+            "x",
+            4,
+            True,
+            f"rfc8785.dumps + sha256 {pure_digested * 1000:.0f} ms, digest() {digested * 1000:.0f} ms; {size}",
+        ),
+        _row(
+            "canonicalise and digest, raw values, a tenth of the statements not NFC",
+            pure_digested / changed,
+            "x",
+            4,
+            True,
+            f"rfc8785.dumps + sha256 (no NFC) {pure_digested * 1000:.0f} ms, digest() {changed * 1000:.0f} ms; {size}",
+        ),
+        _row(
+            "canonicalise, validated values",
+            pure_written / validated,
+            "x",
+            40,
+            True,
+            f"rfc8785.dumps {pure_written * 1000:.0f} ms, our writer {validated * 1000:.1f} ms (of {SHORT_ROUNDS}); {size}",
+        ),
+        _row("read 12 MiB strictly", read, "s", 0.5, False, f"parse_json() on {len(document):,} bytes, quick path"),
+        _row(
+            "read 12 MiB strictly, with a float",
+            read_with_care,
+            "s",
+            0.5,
+            False,
+            f"parse_json() on {len(floating):,} bytes, careful path",
+        ),
+    ]
+
+
+def main() -> None:
+    """Prints one line per row."""
+    for row in rows():
+        verdict = "met" if row["met"] else "NOT MET"
+        print(f"{row['name']}: {row['value']} {row['unit']} (target {row['target']}, {verdict}); {row['how']}")
+
+
+if __name__ == "__main__":
+    main()

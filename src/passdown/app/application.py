@@ -1,0 +1,90 @@
+"""One opened store with its handlers: what every surface calls.
+
+The rooms are wired here and nowhere else. Handlers are made when first asked for, so that a command which only
+continues a handoff never imports the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+from passdown.app.paths import database_path
+from passdown.kernel.clock import Clock, SystemClock
+from passdown.kernel.ids import IdSource, RandomIds
+from passdown.kernel.operations import Handler, Op, Principal
+from passdown.storage import Store, open_store
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+
+class Local:
+    """A :class:`~passdown.kernel.operations.Caller` over the handlers of this process."""
+
+    def __init__(self, handler: Callable[[str], Handler], who: Principal) -> None:
+        self._handler = handler
+        self.who = who
+
+    def __call__(self, op: Op[Q, A], ask: Q) -> A:
+        """Call the operation as this principal."""
+        answer: A = self._handler(op.name)(self.who, ask)
+        return answer
+
+
+class Application:
+    """The store, the clock and the ids of one process, and the handlers over them. Close it, or use ``with``."""
+
+    def __init__(self, store: Store, clock: Clock | None = None, ids: IdSource | None = None) -> None:
+        self.store = store
+        self.clock: Clock = clock or SystemClock()
+        self.ids: IdSource = ids or RandomIds(self.clock)
+        self._handlers: dict[str, Handler] = {}
+        self._makers: list[Callable[[], dict[str, Handler]]] = [self._handoff, self._report]
+
+    def _handoff(self) -> dict[str, Handler]:
+        from passdown.handoff.service import HandoffService
+
+        return HandoffService(self.store, self.clock, self.ids).handlers()
+
+    def _report(self) -> dict[str, Handler]:
+        from passdown.report.wiring import report_handlers
+
+        return report_handlers(self.store, self.clock, self.ids)
+
+    def handler(self, name: str) -> Handler:
+        """The handler of an operation; rooms are wired in order until one has it."""
+        while name not in self._handlers and self._makers:
+            self._handlers.update(self._makers.pop(0)())
+        return self._handlers[name]
+
+    def handlers(self) -> dict[str, Handler]:
+        """Every handler, for a surface that serves them all."""
+        while self._makers:
+            self._handlers.update(self._makers.pop(0)())
+        return dict(self._handlers)
+
+    def caller(self, who: Principal) -> Local:
+        """A caller for this principal."""
+        return Local(self.handler, who)
+
+    def close(self) -> None:
+        """Close the store."""
+        self.store.close()
+
+    def __enter__(self) -> Application:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_application(
+    data: Path, *, create: bool, clock: Clock | None = None, ids: IdSource | None = None
+) -> Application:
+    """Open the store of a data directory. ``create`` makes a missing one; a present one is upgraded when behind."""
+    return Application(open_store(database_path(data), create=create), clock, ids)

@@ -1,0 +1,214 @@
+"""A handoff from a checkout: what git shows since the last one, and what a person adds.
+
+The command line and the demo use it; a surface only collects words and shows the result.
+
+Statements of a person cite HEAD, the worktree when something is uncommitted, and whatever ``cite`` names. A name that
+the repository does not have is refused before anything is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from passdown.git.facts import Commit
+from passdown.handoff.facts import WorktreeFacts
+from passdown.handoff.gitdraft import WORKTREE_LABEL, GitFacts, Locale, commit_label, draft
+from passdown.handoff.host import Checkout, worktree_descriptor, worktree_facts
+from passdown.handoff.models import ArtifactRef, HandoffContent, SourceRef
+from passdown.handoff.operations import (
+    CONTINUE_HANDOFF,
+    GET_HANDOFF,
+    GET_SOURCE,
+    ContinueAnswer,
+    ContinueHandoffAsk,
+    GetHandoffAsk,
+    GetSourceAsk,
+    HandOffNowAsk,
+)
+from passdown.handoff.relation import commit_of, worktree_citation
+from passdown.handoff.rules import cited
+from passdown.kernel.errors import PassdownError
+from passdown.kernel.operations import Caller
+from passdown.kernel.wire import build, dump, validate
+
+RECENT_COMMITS: Final = 10
+"""Commits that a handoff restates at most; older ones are an omission that says so."""
+MAX_TAGS: Final = 200
+_MOVES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a person says. ``state`` and ``blocked`` are statements; ``blocked`` also sets the disposition."""
+
+    objective: str | None = None
+    state: Sequence[str] = ()
+    blocked: Sequence[str] = ()
+    complete: bool = False
+    next_action: str | None = None
+    cite: Sequence[str] = ()
+    only_words: bool = False
+
+
+@dataclass(slots=True)
+class _Evidence:
+    """Inline evidence by label, each once."""
+
+    items: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def add(self, item: Mapping[str, Any]) -> dict[str, str]:
+        label = str(item["label"])
+        self.items.setdefault(label, dict(item))
+        return {"kind": "inline", "label": label}
+
+
+@dataclass(frozen=True, slots=True)
+class Previous:
+    """The committed head of the scope, if any."""
+
+    ref: ArtifactRef
+    content: HandoffContent
+
+
+def previous(call: Caller, scope_id: str) -> Previous | None:
+    """The current handoff of the scope, or None."""
+    try:
+        handoff = call(GET_HANDOFF, GetHandoffAsk(scope_id=scope_id)).handoff
+    except PassdownError as error:
+        if error.code != "handoff_not_found":
+            raise
+        return None
+    return Previous(handoff.handoff_ref, handoff.content)
+
+
+def read_git(checkout: Checkout, known: frozenset[str]) -> GitFacts:
+    """Commits newest first down to the first one that the last handoff cited, at most ten; tags; the worktree."""
+    found = checkout.git.commits(RECENT_COMMITS + 1)
+    fresh: list[Commit] = []
+    for commit in found:
+        if commit.oid in known:
+            break
+        fresh.append(commit)
+    met_known = len(fresh) < len(found)
+    # HEAD is always cited, also when the last handoff cited it: the relation of a checkout is measured against it.
+    kept = fresh[:RECENT_COMMITS] or found[:1]
+    tags: dict[str, list[str]] = {}
+    for tag in checkout.git.tags(MAX_TAGS):
+        tags.setdefault(tag.oid, []).append(tag.name)
+    return GitFacts(
+        commits=checkout.commits(kept),
+        tags=tags,
+        worktree=worktree_descriptor(checkout.git.status()),
+        shallow=checkout.git.is_shallow and not met_known and len(found) <= RECENT_COMMITS,
+        more_history=len(fresh) > RECENT_COMMITS,
+    )
+
+
+def _cited_by(checkout: Checkout, names: Sequence[str], evidence: _Evidence) -> list[dict[str, str]]:
+    citations = []
+    for name in names:
+        try:
+            descriptor = checkout.commit(name)
+            item = {"label": commit_label(descriptor["oid"]), "source_type": "git_commit", "descriptor": descriptor}
+        except PassdownError as no_commit:
+            if no_commit.code != "git_object_not_found":
+                raise
+            try:
+                facts = checkout.file(name)
+            except PassdownError as no_file:
+                # Neither a commit nor a file: the first refusal is the one that a reader expects.
+                raise no_commit from no_file
+            item = {"label": f"file {facts['sha256'][:12]}", "source_type": "file", "descriptor": facts}
+        citations.append(evidence.add(item))
+    return citations
+
+
+def ask_from_checkout(
+    call: Caller, checkout: Checkout, scope_id: str, words: Words, *, title: str, locale: Locale
+) -> HandOffNowAsk:
+    """The whole request for ``hand_off_now``. Without words it says only what git shows and proposes no next action."""
+    last = previous(call, scope_id)
+    known = frozenset() if last is None else frozenset(filter(None, map(commit_of, cited(dump(last.content)))))
+    facts = read_git(checkout, known)
+    shown = draft(facts, locale)
+    evidence = _Evidence()
+    for item in shown.evidence:
+        evidence.add(item)
+    head = [{"kind": "inline", "label": commit_label(facts.commits[0]["oid"])}] if facts.commits else []
+    dirty = bool(facts.worktree["entries"]) or not head
+    own = head + ([{"kind": "inline", "label": WORKTREE_LABEL}] if dirty else [])
+    own += [item for item in _cited_by(checkout, words.cite, evidence) if item not in own]
+    said = [{"text": text, "citations": own} for text in (*words.blocked, *words.state)]
+    state = said + ([] if words.only_words and said else list(shown.state))
+    used = {citation["label"] for statement in state for citation in statement["citations"]}
+    if words.next_action is not None:
+        used |= {citation["label"] for citation in own}
+    omissions = [dict(item) for item in shown.omissions]
+    used |= {item["citation"]["label"] for item in omissions if item["citation"]}
+    if last is not None:
+        omissions.append(
+            {
+                "text": _EARLIER[locale],
+                "citation": {"kind": "artifact", "artifact_ref": dump(last.ref)},
+            }
+        )
+    return build_ask(
+        scope_id=scope_id,
+        objective=words.objective or (last.content.objective if last else title),
+        state=state,
+        disposition="blocked" if words.blocked else "complete" if words.complete else "continuable",
+        next_action=None if words.next_action is None else {"text": words.next_action, "citations": own},
+        omissions=omissions,
+        evidence=[item for label, item in evidence.items.items() if label in used],
+        expected_base=None if last is None else dump(last.ref),
+    )
+
+
+_EARLIER: Final[Mapping[Locale, str]] = {
+    "en": "What the handoff before this one said is not restated here.",
+    "zh-CN": "上一份交接的内容未在此复述。",
+}
+
+
+def build_ask(**members: Any) -> HandOffNowAsk:
+    """Validate the assembled request as the wire would."""
+    return validate(HandOffNowAsk, {**members, "commit": True})
+
+
+def recorded_worktree(call: Caller, scope_id: str, content: HandoffContent) -> WorktreeFacts | None:
+    """The worktree reading that a handoff cites, or None."""
+    ref = worktree_citation(dump(content))
+    if ref is None:
+        return None
+    try:
+        found = call(GET_SOURCE, GetSourceAsk(scope_id=scope_id, source_ref=build(SourceRef, **ref)))
+    except PassdownError as error:
+        if error.code != "source_not_found":
+            raise
+        return None
+    return worktree_facts(found.source.descriptor)
+
+
+def continue_here(
+    call: Caller, checkout: Checkout, scope_id: str, *, objective: str | None = None, require_usable: bool = False
+) -> ContinueAnswer:
+    """Continue the current handoff of this worktree's own workstream, compared with its checkout.
+
+    The first call resolves what is to be compared; the second carries what this host found. If somebody commits in
+    between, the comparison belongs to an older revision, so it is made again for the newer one.
+    """
+    target = {"kind": "latest"}
+    plain = {"scope_id": scope_id, "confirm_scope": scope_id, "target": target, "current_objective": objective}
+    for _ in range(_MOVES):
+        found = call(CONTINUE_HANDOFF, validate(ContinueHandoffAsk, plain))
+        workspace = None
+        if found.content is not None:
+            recorded = recorded_worktree(call, scope_id, found.content)
+            workspace = dump(checkout.workspace(dump(found.content), recorded))
+        asked = {**plain, "workspace": workspace, "require_usable_next_action": require_usable}
+        answer = call(CONTINUE_HANDOFF, validate(ContinueHandoffAsk, asked))
+        if answer.selected_revision == found.selected_revision:
+            return answer
+    raise PassdownError("handoff_conflict", current=dump(answer.current_revision) if answer.current_revision else None)

@@ -1,0 +1,113 @@
+"""What every command needs: which repository, which store, which workstream, who asks.
+
+The store is the one that ``--data`` or ``PASSDOWN_DATA`` names, else the one this checkout was bound to, else the
+default of this user. The workstream is the one that ``init``, ``start`` or ``switch`` chose for this worktree; nothing
+is inferred from a branch or a folder.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from passdown.app.paths import data_directory
+from passdown.git.locate import Repository, find_repository
+from passdown.git.state import LoadedState, load_state
+from passdown.kernel.errors import PassdownError
+from passdown.kernel.operations import Principal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from passdown.app.application import Application, Local
+    from passdown.git.reader import GitReader
+
+Data = Annotated[str | None, typer.Option("--data", help="Data directory (else PASSDOWN_DATA, else the user's).")]
+As = Annotated[str | None, typer.Option("--as", help="Name to record as the author (else PASSDOWN_AGENT, else you).")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout instead of a screen.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before writing.")]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a command runs. ``repository`` is None outside a worktree."""
+
+    data: Path
+    repository: Repository | None
+    loaded: LoadedState
+    who: Principal
+
+    @property
+    def scope_id(self) -> str | None:
+        """The current workstream of this worktree, if one is chosen."""
+        return self.loaded.state.scope_id if self.loaded.state else None
+
+    def require_repository(self) -> Repository:
+        """The repository, or ``not_a_repository``."""
+        if self.repository is None:
+            raise PassdownError("not_a_repository")
+        return self.repository
+
+    def require_scope(self) -> str:
+        """The current workstream, or ``no_current_workstream`` (``not_a_repository`` outside one)."""
+        self.require_repository()
+        if self.scope_id is None:
+            raise PassdownError("no_current_workstream", rule=self.loaded.reason)
+        return self.scope_id
+
+    @contextmanager
+    def application(self, *, create: bool = False) -> Iterator[tuple[Application, Local]]:
+        """The opened store and a caller for this person."""
+        from passdown.app.application import open_application
+
+        with open_application(self.data, create=create) as application:
+            yield application, application.caller(self.who)
+
+    @contextmanager
+    def git(self) -> Iterator[GitReader]:
+        """A reader of this repository."""
+        from passdown.git.reader import GitReader
+
+        with GitReader(self.require_repository()) as reader:
+            yield reader
+
+
+def principal(name: str | None) -> Principal:
+    """Embedded use knows its caller only by what it asserts; this host's own reader takes what is captured."""
+    asserted = name or os.environ.get("PASSDOWN_AGENT") or _user()
+    from passdown.kernel.text import TextRefused, normalise_identifier
+
+    try:
+        checked = normalise_identifier(asserted, max_chars=256)
+    except TextRefused as refused:
+        raise PassdownError("invalid_request", field="as", rule=refused.rule) from None
+    return Principal(checked, "asserted", "owner", host=socket.gethostname() or "localhost")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return str(os.getuid())
+
+
+def place(data: str | None = None, name: str | None = None) -> Place:
+    """Look around from the current folder. Never writes."""
+    try:
+        repository = find_repository(Path.cwd())
+    except PassdownError as error:
+        if error.code != "not_a_repository":
+            raise
+        repository = None
+    loaded = load_state(repository) if repository else LoadedState(None, "absent")
+    chosen = data or os.environ.get("PASSDOWN_DATA")
+    if not chosen and loaded.state is not None:
+        return Place(Path(loaded.state.store), repository, loaded, principal(name))
+    return Place(data_directory(data, os.environ), repository, loaded, principal(name))

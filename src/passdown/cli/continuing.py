@@ -1,0 +1,175 @@
+"""``continue``: what this checkout is continuing, whether it is still true here, and what may be done next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from passdown.cli import screen
+from passdown.cli.context import As, Data, Json, place
+from passdown.cli.handoff import held
+
+if TYPE_CHECKING:
+    from passdown.handoff.operations import ContinueAnswer, Workspace
+
+_RELATIONS = {
+    "aligned": "HEAD is the cited commit",
+    "ahead": "HEAD has newer commits than the handoff cites",
+    "behind": "HEAD lacks commits that the handoff cites",
+    "diverged": "HEAD and the cited commits have gone separate ways",
+    "unknown": "cannot be decided here: no commit is cited, or this clone lacks it",
+}
+_REASONS = {
+    "no_next_action": "the handoff proposes none",
+    "evidence_unavailable": "evidence that it cites cannot be read",
+    "superseded": "a newer handoff exists",
+    "workspace_not_given": "nobody compared the checkout",
+    "relation_unknown": "how this checkout stands to it cannot be decided",
+    "diverged": "this checkout has diverged from it",
+    "uncommitted_files_gone": "uncommitted files that it rests on are gone",
+}
+_ASSURANCE = {"caller_supplied": "said, not read", "referenced": "reference only"}
+
+
+def continue_(
+    objective: Annotated[
+        str | None, typer.Option(help="Your objective now; a different one is reported, not adopted.")
+    ] = None,
+    require_usable: Annotated[
+        bool, typer.Option("--require-usable", help="Fail when the next action is not usable here.")
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Exact times and every piece of evidence.")] = False,
+    data: Data = None,
+    as_: As = None,
+    json: Json = False,
+) -> None:
+    """Show the current handoff as history, compared with this checkout. Nothing is executed."""
+    from passdown.app.handing import continue_here
+    from passdown.handoff.host import Checkout
+
+    here = place(data, as_)
+    scope_id = here.require_scope()
+    with here.application() as (application, call), here.git() as git:
+        answer = continue_here(call, Checkout(git), scope_id, objective=objective, require_usable=require_usable)
+        now_us = application.clock.now_us()
+    if json:
+        from passdown.kernel.wire import dump
+
+        screen.show_json(dump(answer))
+        return
+    screen.show(lines_of(answer, now_us, verbose=verbose))
+
+
+def lines_of(answer: ContinueAnswer, now_us: int, *, verbose: bool = False) -> list[str]:
+    """The answer as one screen: warnings first, orders last and only if they are usable."""
+    content = answer.content
+    if content is None or answer.selected_revision is None:
+        return ["No handoff has been committed to this workstream yet.", "Next: passdown handoff"]
+    markers = {_key(item.citation): index for index, item in enumerate(answer.evidence, 1)}
+    lines = [
+        f"History, not an order: revision {answer.selected_revision.revision}, {_recorded(answer, now_us, verbose)}"
+    ]
+    state = screen.status(content.disposition) + ("  unproved: rests on words alone" if answer.unproved else "")
+    pairs = [("Objective", content.objective), ("Status", state)]
+    if answer.objective_relation == "different":
+        pairs.append(("Note", "your objective differs from the handoff's; it was not adopted"))
+    if answer.workspace is not None:
+        pairs.append(("Checkout", _checkout(answer.workspace)))
+    lines += screen.fields(pairs, indent=0)
+    if answer.workspace is not None and answer.workspace.uncommitted is not None:
+        lines += _uncommitted(answer.workspace)
+    lines += ["", "State"]
+    for statement in content.state:
+        lines += _statement(statement, markers)
+    lines.append("Next action")
+    if answer.next_action_usable and content.next_action is not None:
+        lines += _statement(content.next_action, markers, bullet="→")
+    elif content.next_action is None:
+        lines.append("  none proposed")
+    else:
+        lines.append("  not usable as it stands: " + "; ".join(_REASONS[r] for r in answer.next_action_reasons))
+        lines += _statement(content.next_action, markers, bullet="(it said)")
+    if content.omissions:
+        lines.append("Omissions")
+        for omission in content.omissions:
+            lines += _bullet(omission.text, "•", _markers([omission.citation] if omission.citation else [], markers))
+    lines += ["Evidence (readable says that the reference resolves, not that the statement still holds)"]
+    lines += _evidence(answer, verbose)
+    return [line.rstrip() for line in lines]
+
+
+def _key(citation: Any) -> str:
+    from passdown.kernel.wire import dump
+
+    return repr(sorted(dump(citation).items(), key=str))
+
+
+def _recorded(answer: ContinueAnswer, now_us: int, verbose: bool) -> str:
+    from passdown.kernel.timestamps import ago, parse_timestamp
+
+    if answer.recorded_at is None or answer.recorded_by is None:
+        return "not committed"
+    when = ago(parse_timestamp(answer.recorded_at), now_us)
+    who = screen.plain(answer.recorded_by.principal_id)
+    return f"stored {f'{answer.recorded_at} ({when})' if verbose else when} by {who} ({answer.recorded_by.identity})"
+
+
+def _checkout(workspace: Workspace) -> str:
+    text = f"{screen.status(workspace.relation)}: {_RELATIONS[workspace.relation]}"
+    if workspace.dirty:
+        shown = ", ".join(screen.plain(path) for path in workspace.changed_paths[:5])
+        more = len(workspace.changed_paths) - 5
+        text += f"; uncommitted now: {shown}" + (f" and {more} more" if more > 0 else "")
+    return text
+
+
+def _uncommitted(workspace: Workspace) -> list[str]:
+    then = workspace.uncommitted
+    if then is None:
+        return []
+    lines = []
+    if then.gone:
+        lines.append(f"! Uncommitted then, GONE now: {', '.join(map(screen.plain, then.gone))}")
+    if then.changed:
+        lines.append(f"~ Uncommitted then, changed since: {', '.join(map(screen.plain, then.changed))}")
+    if then.present and not then.gone and not then.changed:
+        lines.append(f"= Uncommitted then, all {then.present} still there and unchanged")
+    if then.not_recorded:
+        lines.append(f"? {then.not_recorded} uncommitted paths were counted then but not recorded")
+    return lines
+
+
+def _markers(citations: Sequence[Any], markers: dict[str, int]) -> str:
+    return "".join(f"[{markers[_key(citation)]}]" for citation in citations)
+
+
+def _bullet(text: str, bullet: str, marks: str) -> list[str]:
+    indent = len(bullet) + 3
+    wrapped = screen.wrapped(f"{text} {marks}".rstrip(), indent)
+    return [f"  {bullet} {wrapped[0]}", *(" " * indent + line for line in wrapped[1:])]
+
+
+def _statement(statement: Any, markers: dict[str, int], bullet: str = "•") -> list[str]:
+    return _bullet(statement.text, bullet, _markers(statement.citations, markers))
+
+
+def _evidence(answer: ContinueAnswer, verbose: bool) -> list[str]:
+    rows = []
+    for index, item in enumerate(answer.evidence, 1):
+        kind = item.citation.source_ref.source_type if item.citation.kind == "source" else "handoff"
+        if item.assurance == "host_read":
+            word = f"read by {screen.plain(item.read_by or '')}"
+        else:
+            word = _ASSURANCE.get(item.assurance or "", "stored here" if item.readable else "")
+        mark = "readable" if item.readable else "NOT READABLE"
+        label = screen.plain(item.label) + (f"  ({held(item.remote_refs)})" if kind == "git_commit" else "")
+        rows.append((f"[{index}]", mark, kind, word, label))
+    if verbose or len(rows) <= _EVIDENCE_ROWS:
+        return screen.table(rows)
+    hidden = len(rows) - _EVIDENCE_ROWS
+    return [*screen.table(rows[:_EVIDENCE_ROWS]), f"  … {hidden} more with --verbose"]
+
+
+_EVIDENCE_ROWS = 12

@@ -1,0 +1,129 @@
+"""``handoff``: write down where the work stands, cited, in one command."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from passdown.cli import screen
+from passdown.cli.context import As, Data, Json, Yes, place
+
+if TYPE_CHECKING:
+    from passdown.handoff.operations import HandOffNowAnswer, HandOffNowAsk
+
+
+def handoff(
+    objective: Annotated[str | None, typer.Option(help="What this work is for (else as last time).")] = None,
+    state: Annotated[list[str] | None, typer.Option(help="A statement about where it stands; repeatable.")] = None,
+    next_: Annotated[str | None, typer.Option("--next", help="The next action to propose.")] = None,
+    blocked: Annotated[list[str] | None, typer.Option(help="What blocks it; repeatable.")] = None,
+    complete: Annotated[bool, typer.Option("--complete", help="The objective is reached.")] = False,
+    cite: Annotated[
+        list[str] | None, typer.Option(help="Commit or file that your statements rest on, beside HEAD; repeatable.")
+    ] = None,
+    only_words: Annotated[
+        bool, typer.Option("--only-words", help="Leave out the statements made from git; evidence stays.")
+    ] = False,
+    data: Data = None,
+    as_: As = None,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Commit a handoff for the current workstream: what git shows since the last one, and what you add."""
+    from passdown.app.handing import Words, ask_from_checkout
+    from passdown.cli import catalog
+    from passdown.handoff.host import Checkout
+    from passdown.handoff.operations import HAND_OFF_NOW
+
+    if blocked and complete:
+        raise typer.BadParameter("a handoff is blocked or complete, not both", param_hint="--complete")
+    here = place(data, as_)
+    scope_id = here.require_scope()
+    words = Words(
+        objective=objective,
+        state=state or (),
+        blocked=blocked or (),
+        complete=complete,
+        next_action=next_,
+        cite=cite or (),
+        only_words=only_words,
+    )
+    with here.application() as (_, call), here.git() as git:
+        item = catalog.workstream_of(call, scope_id)
+        locale = catalog.project(call, item.project_id).default_locale if item else "en"
+        title = item.title if item else scope_id
+        ask = ask_from_checkout(call, Checkout(git), scope_id, words, title=title, locale=locale)
+        if not json:
+            screen.say(*preview(ask))
+        if not screen.confirm("Commit this handoff?", assume_yes=yes):
+            screen.say("Nothing was written.")
+            raise typer.Exit(1)
+        answer = call(HAND_OFF_NOW, ask)
+    if json:
+        from passdown.kernel.wire import dump
+
+        screen.show_json(dump(answer))
+        return
+    screen.show(outcome(answer))
+    screen.say("Next: passdown continue, passdown report")
+
+
+def preview(ask: HandOffNowAsk) -> list[str]:
+    """The handoff as it will be committed, with what each statement cites."""
+    labels = {item.label: item for item in ask.evidence}
+    lines = screen.fields(
+        [
+            ("Objective", ask.objective),
+            ("Disposition", screen.status(ask.disposition)),
+            ("Next action", ask.next_action.text if ask.next_action else "none proposed"),
+        ],
+        indent=0,
+    )
+    lines.append("State")
+    for statement in ask.state:
+        wrapped = screen.wrapped(statement.text, 4)
+        lines.append("  • " + wrapped[0])
+        lines += ["    " + line for line in wrapped[1:]]
+        lines.append("      cites " + ", ".join(_cited(citation, labels) for citation in statement.citations))
+    if ask.omissions:
+        lines.append("Omissions")
+        lines += ["  • " + " ".join(screen.wrapped(omission.text, 4)) for omission in ask.omissions]
+    return lines
+
+
+def _cited(citation: Any, labels: dict[str, Any]) -> str:
+    label = str(getattr(citation, "label", ""))
+    item = labels.get(label) if label else None
+    if item is None:
+        return screen.plain(str(label or citation.kind))
+    facts = item.descriptor or {}
+    if item.source_type == "git_commit":
+        return f"{facts['oid'][:12]} ({held(facts['remote_refs'])})"
+    if item.source_type == "worktree":
+        return "the worktree as read now"
+    return screen.plain(facts.get("path", label))
+
+
+def held(remote_refs: Any) -> str:
+    """Which remote-tracking refs held a commit when it was read, in words."""
+    if remote_refs is None:
+        return "remote-tracking refs not read"
+    if not remote_refs:
+        return "on no remote-tracking ref when read"
+    named = ", ".join(screen.plain(name) for name in remote_refs[:3])
+    return f"on {named}" + (f" and {len(remote_refs) - 3} more" if len(remote_refs) > 3 else "")
+
+
+def outcome(answer: HandOffNowAnswer) -> list[str]:
+    """One or two lines about what was stored."""
+    committed = answer.committed
+    if committed is None:
+        return ["Prepared; nothing was committed."]
+    revision = committed.handoff_ref.revision
+    if committed.status == "unchanged":
+        return [f"Unchanged: the same content is revision {revision} already."]
+    lines = [f"Committed as revision {revision}  {committed.content_digest[:19]}…"]
+    if answer.unproved:
+        lines.append("Unproved: nothing that it cites was read by Passdown itself.")
+    return lines

@@ -1,0 +1,128 @@
+"""The command line: a thin shell over the operations. Every refusal is ``code: sentence`` and the next step on stderr.
+
+Commands import what they need inside themselves; ``--help`` loads none of it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from passdown.cli.continuing import continue_
+from passdown.cli.handoff import handoff
+from passdown.cli.init import init, start, switch
+from passdown.cli.report import report_app
+from passdown.cli.serve import serve, token_app
+from passdown.kernel.errors import PassdownError
+
+# Typer keeps its own copy of click; the root of its usage errors has no public name of its own.
+UsageRefused: type[Any] = typer.BadParameter.__mro__[2]
+
+MORE = ("token",)
+"""Commands that help lists apart: a person meets them later."""
+
+
+class _Sections(TyperGroup):
+    """Help with the daily commands first, in the order of a day, and the others under "More"."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        listed = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        width = formatter.width - 20
+        for title, wanted in (("Commands", False), ("More", True)):
+            rows = [
+                (name, command.get_short_help_str(width))
+                for name, command in listed
+                if command is not None and (name in MORE) is wanted
+            ]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
+app = typer.Typer(
+    cls=_Sections,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    invoke_without_command=True,
+    no_args_is_help=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    data: Annotated[str | None, typer.Option("--data", help="Data directory for every command.")] = None,
+    as_: Annotated[str | None, typer.Option("--as", help="Name to record as the author.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="JSON instead of the home screen.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Hand work on, cited, and continue it knowing what is still true.
+
+    Without a command: what is bound here, what needs attention, and the one next command.
+    """
+    if version:
+        from passdown import __version__
+
+        sys.stdout.write(f"passdown {__version__}\n")
+        raise typer.Exit
+    if data is not None:
+        os.environ["PASSDOWN_DATA"] = data
+    if as_ is not None:
+        os.environ["PASSDOWN_AGENT"] = as_
+    if context.invoked_subcommand is None:
+        from passdown.cli.home import home
+
+        home(data, as_, json=json)
+
+
+app.command()(init)
+app.command()(start)
+app.command()(switch)
+app.command()(handoff)
+app.command("continue")(continue_)
+app.add_typer(report_app, name="report")
+app.command()(serve)
+app.add_typer(token_app, name="token")
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    try:
+        outcome: Any = app(args=arguments, prog_name="passdown", standalone_mode=False)
+    except PassdownError as error:
+        _complain(error)
+        return error.spec.exit_code
+    except (typer.Abort, KeyboardInterrupt):
+        sys.stderr.write("Interrupted; nothing was half written.\n")
+        return 130
+    except UsageRefused as error:
+        error.show()
+        return int(error.exit_code)
+    except BrokenPipeError:
+        # Whoever read our output went away: there is nobody to tell. Python would complain again while flushing.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return outcome if isinstance(outcome, int) else 0
+
+
+def _complain(error: PassdownError) -> None:
+    lines = [f"{error.code}: {error.spec.sentence}"]
+    for item in error.members.get("errors", [])[:5]:
+        lines.append(f"  {item['field'] or 'input'}: {item['rule']}")
+    facts = {
+        name: value for name, value in error.members.items() if isinstance(value, (str, int)) and name != "guidance"
+    }
+    facts.pop("error_count", None)
+    if facts:
+        lines.append("  " + ", ".join(f"{name} {value}" for name, value in facts.items()))
+    if error.members.get("choices"):
+        lines.append("  choices: " + ", ".join(error.members["choices"]))
+    lines.append(f"next: {error.members.get('guidance') or error.spec.next_step}")
+    from passdown.kernel.escape import terminal
+
+    sys.stderr.write("".join(f"{terminal(line)}\n" for line in lines))

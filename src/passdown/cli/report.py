@@ -1,0 +1,192 @@
+"""``report``: the project's page for a person or its canonical JSON for an agent, and checks of exported files."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from passdown.cli import screen
+from passdown.cli.context import As, Data, Json, Place, place
+from passdown.kernel.errors import PassdownError
+
+if TYPE_CHECKING:
+    from passdown.kernel.operations import Caller
+
+report_app = typer.Typer(
+    help="The report of a project; and verify, selection, projects.",
+    rich_markup_mode=None,
+    invoke_without_command=True,
+    no_args_is_help=False,
+)
+_UNGROUPED = "prj_ungrouped"
+
+
+@report_app.callback()
+def report(
+    context: typer.Context,
+    project: Annotated[str | None, typer.Option(help="Key or id (else the project of this checkout).")] = None,
+    format_: Annotated[str, typer.Option("--format", help="markdown or json.")] = "markdown",
+    locale: Annotated[str | None, typer.Option(help="zh-CN or en (else the project's).")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write to this file instead of stdout.")] = None,
+    disposition: Annotated[
+        list[str] | None, typer.Option(help="Only continuable, blocked, complete or no_handoff; repeatable.")
+    ] = None,
+    kind: Annotated[list[str] | None, typer.Option(help="Only this kind of workstream; repeatable.")] = None,
+    label: Annotated[list[str] | None, typer.Option(help="Only workstreams with this label; repeatable.")] = None,
+    archived: Annotated[bool, typer.Option("--archived", help="Include archived workstreams.")] = False,
+    no_checks: Annotated[bool, typer.Option("--no-checks", help="Do not check the evidence.")] = False,
+    data: Data = None,
+    as_: As = None,
+    json: Json = False,
+) -> None:
+    """Print the report of a project."""
+    if context.invoked_subcommand is not None:
+        return
+    from passdown.kernel.wire import validate
+    from passdown.report.models import GetHandoffReportAsk
+    from passdown.report.operations import GET_REPORT
+
+    here = place(data, as_)
+    with here.application() as (_, call):
+        project_id, spoken = _project(call, here, project)
+        ask = validate(
+            GetHandoffReportAsk,
+            {
+                "project_id": project_id,
+                "format": "json" if json else format_,
+                "locale": locale or spoken,
+                "include_evidence_checks": not no_checks,
+                "filters": {
+                    "dispositions": disposition or [],
+                    "kinds": kind or [],
+                    "labels": label or [],
+                    "include_archived": archived,
+                },
+            },
+        )
+        answer = call(GET_REPORT, ask)
+    if output is None:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(answer.body)
+        sys.stdout.buffer.flush()
+    else:
+        write_whole(output, answer.body)
+        screen.say(f"Wrote {output}", f"  selection {answer.selection_digest}", f"  report    {answer.report_digest}")
+
+
+def _project(call: Caller, here: Place, named: str | None) -> tuple[str, str | None]:
+    """The project to report and the language to ask for. An unbound checkout sees the ungrouped scopes."""
+    from passdown.cli import catalog
+    from passdown.cli.init import machine_locale
+
+    if named is not None:
+        found = catalog.project(call, named)
+        return found.project_id, machine_locale(os.environ) if found.project_id == _UNGROUPED else None
+    item = catalog.workstream_of(call, here.scope_id) if here.scope_id else None
+    if item is not None:
+        return item.project_id, None
+    if here.repository is not None and here.scope_id is None:
+        screen.say("This checkout is not bound: these are the scopes in no project. To bind it: passdown init")
+    return _UNGROUPED, machine_locale(os.environ)
+
+
+def write_whole(path: Path, body: bytes) -> None:
+    """Write a file in one step: a reader sees the old bytes or the new ones, never a part."""
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(body)
+                stream.flush()
+                os.fsync(stream.fileno())
+            Path(temporary).chmod(0o644)
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError:
+        raise PassdownError("file_not_writable", field="output") from None
+
+
+def _read(path: Path) -> bytes:
+    from passdown.report.verify import FILE_BYTES
+
+    try:
+        if str(path) == "-":
+            return sys.stdin.buffer.read(FILE_BYTES + 1)
+        with path.open("rb") as stream:
+            return stream.read(FILE_BYTES + 1)
+    except OSError:
+        raise PassdownError("file_not_readable", field="file") from None
+
+
+@report_app.command()
+def verify(
+    files: Annotated[list[Path], typer.Argument(help="Exported reports; `-` reads stdin.")], json: Json = False
+) -> None:
+    """Check the digests of exported reports, from the files alone."""
+    from passdown.report.verify import verify as check
+
+    worst: PassdownError | None = None
+    verdicts = []
+    for path in files:
+        try:
+            verdict = check(_read(path))
+        except PassdownError as error:
+            worst = worst or error
+            verdicts.append({"file": str(path), "ok": False, **error.problem()})
+            if not json:
+                detail = error.members.get("digest") or error.members.get("rule") or ""
+                screen.show([f"✘ {screen.plain(str(path))}  {error.code} {detail}".rstrip()])
+                screen.say(f"  {error.spec.sentence}", f"  next: {error.spec.next_step}")
+            continue
+        verdicts.append(
+            {
+                "file": str(path),
+                "ok": True,
+                "format": verdict.format,
+                "project_id": verdict.project_id,
+                "verified": list(verdict.verified),
+                "selection_digest": verdict.selection_digest,
+                "report_digest": verdict.report_digest,
+                "note": verdict.note,
+            }
+        )
+        if not json:
+            screen.show([f"✔ {screen.plain(str(path))}  {' and '.join(verdict.verified)} fit"])
+            screen.say(f"  {verdict.note}")
+    if json:
+        screen.show_json(verdicts)
+    if worst is not None:
+        raise typer.Exit(worst.spec.exit_code)
+
+
+@report_app.command()
+def selection(file: Annotated[Path, typer.Argument(help="Exported report; `-` reads stdin.")]) -> None:
+    """Print the exact selection of an exported report as canonical JSON."""
+    from passdown.report.verify import selection_of
+
+    screen.show_json(selection_of(_read(file)))
+
+
+@report_app.command()
+def projects(data: Data = None, as_: As = None, json: Json = False) -> None:
+    """List the projects."""
+    from passdown.cli import catalog
+
+    here = place(data, as_)
+    with here.application() as (_, call):
+        found = list(catalog.projects(call))
+    if json:
+        from passdown.kernel.wire import dump
+
+        screen.show_json([dump(item) for item in found])
+        return
+    screen.show(screen.table([(item.project_key, item.project_id, screen.plain(item.title)) for item in found]))
+    if not found:
+        screen.say("No project yet. Begin with: passdown init")

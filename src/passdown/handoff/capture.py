@@ -1,0 +1,172 @@
+"""From what a caller gives to the immutable record of a source. Pure.
+
+Who read it decides the assurance, never the body: facts of a commit, a file or a worktree count as ``host_read`` only
+when the principal carries the name of the host whose own reader took them; from anybody else they are
+``caller_supplied``. Content is always the caller's word.
+
+A derived identity makes the same fact one source: ``<oid>@<12 hex of the body's sha256>`` for a commit,
+``<path>@<sha256>`` for a file, ``<head>@<12 hex>`` for a worktree, ``sha256:<hex>`` for content. What a caller merely
+says gets the same with ``-said`` behind it, and may not choose an identity of the reader's form, so that words can
+never stand where a reading will want to be. The identity of a commit always begins with its id, chosen or derived, so
+that a reference alone tells which commit is meant.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from passdown.handoff.facts import FACTS_OF, FileFacts, GitCommitFacts, WorktreeFacts
+from passdown.handoff.models import Assurance, Materialization, SourceType
+from passdown.kernel import limits
+from passdown.kernel.canonical import canonical_bytes, canonical_bytes_of_validated
+from passdown.kernel.errors import PassdownError
+from passdown.kernel.operations import Principal
+from passdown.kernel.text import TextRefused, normalise_text
+from passdown.kernel.wire import Wire, dump, validate
+
+LABEL_CHARS = 100
+LABEL_PATHS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRecord:
+    """One source as it is stored. ``sha256`` covers ``body``; ``label`` is what a reader sees first."""
+
+    scope_id: str
+    source_type: SourceType
+    source_id: str
+    materialization: Materialization
+    assurance: Assurance
+    read_by: str | None
+    media_type: str
+    name: str | None
+    description: str | None
+    label: str
+    remote_refs: tuple[str, ...] | None
+    body: bytes
+    sha256: bytes
+
+
+def _invalid(field: str, rule: str) -> PassdownError:
+    return PassdownError("invalid_request", errors=[{"field": field, "rule": rule}], error_count=1)
+
+
+def _short(value: str) -> str:
+    line = " ".join(value.split())
+    return line if len(line) <= LABEL_CHARS else line[: LABEL_CHARS - 1] + "…"
+
+
+def _content_body(content: Any) -> tuple[bytes, str, str]:
+    """Body, media type and label of a ``content`` source."""
+    if isinstance(content, str):
+        try:
+            text = normalise_text(content, max_chars=limits.SOURCE_BODY_BYTES, required=True)
+        except TextRefused as refused:
+            if refused.rule == "too_long":
+                raise PassdownError("source_too_large", limit=limits.SOURCE_BODY_BYTES, actual=len(content)) from None
+            raise _invalid("content", refused.rule) from None
+        return text.encode(), "text/plain", _short(text)
+    body = canonical_bytes(content)
+    return body, "application/json", _short(body[: LABEL_CHARS * 8].decode(errors="ignore"))
+
+
+def _facts_label(facts: Wire) -> str:
+    if isinstance(facts, GitCommitFacts):
+        return f"{facts.oid[:12]} {facts.subject or ''}".rstrip()
+    if isinstance(facts, FileFacts):
+        return f"{facts.path}@{facts.sha256[:12]}"
+    if not isinstance(facts, WorktreeFacts):
+        raise TypeError(type(facts).__name__)
+    named = [entry.path for entry in facts.entries[:LABEL_PATHS]]
+    more = len(facts.entries) - len(named) + facts.omitted_paths
+    return f"{facts.head[:12] if facts.head else '-'}: {', '.join(named)}{f' +{more}' if more else ''}"
+
+
+def _reader_id(facts: Wire, body_sha256: bytes) -> str:
+    short = body_sha256.hex()[:12]
+    if isinstance(facts, GitCommitFacts):
+        return f"{facts.oid}@{short}"
+    if isinstance(facts, FileFacts):
+        plain = f"{facts.path}@{facts.sha256}"
+        # A path too long for an identity, or with spaces at its edges, is represented by its own digest.
+        if len(plain) <= limits.SOURCE_ID - len("-said") and facts.path.strip() == facts.path and _plain(facts.path):
+            return plain
+        return f"sha256:{hashlib.sha256(facts.path.encode()).hexdigest()}@{facts.sha256}"
+    if not isinstance(facts, WorktreeFacts):
+        raise TypeError(type(facts).__name__)
+    return f"{facts.head or 'unborn'}@{short}"
+
+
+def _plain(path: str) -> bool:
+    return path.isprintable()
+
+
+def record(
+    who: Principal,
+    *,
+    scope_id: str,
+    source_type: SourceType,
+    source_id: str | None,
+    content: Any,
+    descriptor: Mapping[str, Any] | None,
+    name: str | None,
+    description: str | None,
+) -> SourceRecord:
+    """The record of a capture, or ``invalid_request``, ``not_canonical``, ``source_too_large`` (limit 256 KiB)."""
+    remote_refs: tuple[str, ...] | None = None
+    read_by: str | None = None
+    assurance: Assurance = "caller_supplied"
+    if source_type == "content":
+        if descriptor is not None:
+            raise _invalid("descriptor", "not_for_this_source_type")
+        if content is None:
+            raise _invalid("content", "missing")
+        body, media_type, label = _content_body(content)
+        derived = f"sha256:{hashlib.sha256(body).hexdigest()}"
+    else:
+        if content is not None:
+            raise _invalid("content", "not_for_this_source_type")
+        if descriptor is None:
+            raise _invalid("descriptor", "missing")
+        facts = validate(FACTS_OF[source_type], descriptor)
+        media_type = "application/json"
+        body = canonical_bytes_of_validated(dump(facts))
+        label = _facts_label(facts)
+        derived = _reader_id(facts, hashlib.sha256(body).digest())
+        if isinstance(facts, GitCommitFacts):
+            remote_refs = facts.remote_refs
+            if source_id is not None and not source_id.startswith(f"{facts.oid}@"):
+                raise _invalid("source_id", "must_begin_with_the_commit_id")
+        if who.host is not None:
+            assurance, read_by = "host_read", who.host
+        else:
+            if source_id == derived:
+                raise _invalid("source_id", "reserved_for_reader")
+            derived += "-said"
+    if len(body) > limits.SOURCE_BODY_BYTES:
+        raise PassdownError("source_too_large", limit=limits.SOURCE_BODY_BYTES, actual=len(body))
+    return SourceRecord(
+        scope_id=scope_id,
+        source_type=source_type,
+        source_id=source_id or derived,
+        materialization="captured",
+        assurance=assurance,
+        read_by=read_by,
+        media_type=media_type,
+        name=name,
+        description=description,
+        label=name or label,
+        remote_refs=remote_refs,
+        body=body,
+        sha256=hashlib.sha256(body).digest(),
+    )
+
+
+def body_value(media_type: str, body: bytes) -> Any:
+    """The stored body as the JSON value that was captured."""
+    return body.decode() if media_type == "text/plain" else orjson.loads(body)

@@ -1,0 +1,135 @@
+"""Continue: resolve a handoff, check its evidence, compare, and show it as untrusted history.
+
+Reading only. The checkout is compared by the host that has it (see ``relation``); what the host found comes in as
+``workspace`` and decides here, together with the evidence, whether the next action may be used as it stands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from passdown.handoff import store
+from passdown.handoff.evidence import Resolved, resolve
+from passdown.handoff.models import ArtifactRef, HandoffContent, Recorder, handoff_ref
+from passdown.handoff.operations import ContinueAnswer, ContinueHandoffAsk, ExactTarget, PreparedTarget
+from passdown.handoff.revisions import content_value, require_own
+from passdown.handoff.rules import (
+    Head,
+    cited,
+    content_bytes,
+    content_digest,
+    evidence_checks,
+    is_unproved,
+    next_action_reasons,
+    objective_relation,
+)
+from passdown.kernel import limits
+from passdown.kernel.errors import PassdownError
+from passdown.kernel.operations import Principal
+from passdown.kernel.timestamps import format_timestamp
+from passdown.kernel.wire import dump
+from passdown.storage.session import Session, Store
+
+
+@dataclass(frozen=True, slots=True)
+class _Selected:
+    head: Head | None
+    content: HandoffContent | None
+    digest: str | None
+    ref: ArtifactRef | None
+    row: store.RevisionRow | None
+    resolved: Resolved
+
+
+class Continuation:
+    """The handler of ``continue_handoff``."""
+
+    def __init__(self, database: Store) -> None:
+        self._database = database
+
+    def continue_handoff(self, who: Principal, ask: ContinueHandoffAsk) -> ContinueAnswer:
+        """The resolved handoff, or status ``empty`` for a scope without one.
+
+        Refusals: ``scope_not_confirmed`` (latest of a scope that the caller did not confirm),
+        ``handoff_scope_mismatch``, ``handoff_not_found``, ``prepared_digest_mismatch``, and ``workspace_diverged`` only when a usable next action
+        was required.
+        """
+        if ask.target.kind == "latest" and ask.confirm_scope != ask.scope_id:
+            raise PassdownError("scope_not_confirmed", field="confirm_scope")
+        selected = self._database.read(lambda session: _select(session, ask))
+        answer = _answer(ask, selected)
+        if ask.require_usable_next_action and not answer.next_action_usable:
+            raise PassdownError("workspace_diverged", reasons=list(answer.next_action_reasons))
+        return answer
+
+
+def _select(session: Session, ask: ContinueHandoffAsk) -> _Selected:
+    head = store.head(session, ask.scope_id)
+    if isinstance(ask.target, PreparedTarget):
+        prepared = ask.target.prepared
+        if prepared.scope_id != ask.scope_id:
+            raise PassdownError("handoff_scope_mismatch", field="target.prepared.scope_id")
+        value = dump(prepared.content)
+        digest = content_digest(content_bytes(value, limits.HANDOFF_BYTES_CONFIGURABLE))
+        if digest != prepared.content_digest:
+            raise PassdownError("prepared_digest_mismatch", expected=prepared.content_digest, actual=digest)
+        return _Selected(head, prepared.content, digest, None, None, resolve(session, ask.scope_id, head, cited(value)))
+    if isinstance(ask.target, ExactTarget):
+        require_own(session, ask.scope_id, head, ask.target.handoff_ref)
+        wanted = ask.target.handoff_ref.revision
+    elif head is None:
+        return _Selected(None, None, None, None, None, Resolved(None, {}))
+    else:
+        wanted = head.revision
+    row = store.revision(session, ask.scope_id, wanted)
+    if row is None:
+        raise PassdownError("handoff_not_found", field="target.handoff_ref")
+    content = content_value(row)
+    resolved = resolve(session, ask.scope_id, head, cited(dump(content)))
+    ref = handoff_ref(row.artifact_id, row.revision)
+    return _Selected(head, content, row.content_digest, ref, row, resolved)
+
+
+def _answer(ask: ContinueHandoffAsk, selected: _Selected) -> ContinueAnswer:
+    content = selected.content
+    value = None if content is None else dump(content)
+    citations = [] if value is None else cited(value)
+    checks = [] if value is None else evidence_checks(value, selected.resolved.readable)
+    current = handoff_ref(selected.head.artifact_id, selected.head.revision) if selected.head else None
+    is_current = selected.ref is not None and selected.ref == current
+    uncommitted = ask.workspace.uncommitted if ask.workspace else None
+    reasons = next_action_reasons(
+        content=value,
+        checks=checks,
+        is_current=is_current,
+        is_prepared=isinstance(ask.target, PreparedTarget),
+        relation=ask.workspace.relation if ask.workspace else None,
+        files_gone=bool(uncommitted and uncommitted.gone),
+    )
+    row = selected.row
+    return ContinueAnswer.model_validate(
+        {
+            "trust": "untrusted_history",
+            "status": "empty" if content is None else "resolved",
+            "scope_id": ask.scope_id,
+            "selection": ask.target.kind,
+            "content": content,
+            "content_digest": selected.digest,
+            "selected_revision": selected.ref,
+            "current_revision": current,
+            "is_current": is_current,
+            "recorded_at": format_timestamp(row.recorded_us) if row else None,
+            "recorded_by": Recorder.model_validate({"principal_id": row.recorded_by, "identity": row.recorded_identity})
+            if row
+            else None,
+            "evidence_checks": tuple(checks),
+            "evidence": tuple(selected.resolved.view(citation) for citation in citations),
+            "unproved": content is not None
+            and is_unproved(content.disposition, [selected.resolved.assurance(citation) for citation in citations]),
+            "objective_relation": objective_relation(content.objective if content else "", ask.current_objective),
+            "workspace": ask.workspace,
+            "next_action_usable": not reasons,
+            "next_action_reasons": tuple(reasons),
+        },
+        strict=False,
+    )

@@ -1,0 +1,116 @@
+"""A draft that says only what git shows. Pure.
+
+Each statement cites the commit or the worktree reading it was made from, by inline label. There is never a next action:
+history does not show one. Wording exists in both report languages; everything quoted stays as it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+Locale = Literal["zh-CN", "en"]
+WORKTREE_LABEL: Final = "worktree"
+NAMED_PATHS: Final = 5
+STATEMENT_PATH_CHARS: Final = 200
+
+_WORDS: Final[Mapping[str, Mapping[Locale, str]]] = {
+    "commit": {"en": "Committed: {subject}", "zh-CN": "已提交：{subject}"},
+    "no_subject": {"en": "Committed without a subject line.", "zh-CN": "已提交，但没有标题行。"},
+    "tag": {"en": "Tag {name} names this commit: {subject}", "zh-CN": "标签 {name} 指向此提交：{subject}"},
+    "clean": {"en": "Nothing is uncommitted.", "zh-CN": "没有未提交的改动。"},
+    "dirty": {"en": "Uncommitted paths ({count}): {paths}", "zh-CN": "未提交的路径（{count}）：{paths}"},
+    "more": {"en": "and {count} more", "zh-CN": "另有 {count} 个"},
+    "earlier": {
+        "en": "Earlier commits are not restated here.",
+        "zh-CN": "更早的提交未在此复述。",
+    },
+    "shallow": {
+        "en": "The clone is shallow: history before its oldest commit was not available.",
+        "zh-CN": "此克隆是浅克隆：最早提交之前的历史不可用。",
+    },
+    "unborn": {"en": "The repository has no commit yet.", "zh-CN": "此仓库还没有提交。"},
+    "not_listed": {
+        "en": "{count} uncommitted paths were counted but not recorded.",
+        "zh-CN": "有 {count} 个未提交的路径只计数，未记录。",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GitFacts:
+    """What the host read: commit descriptors newest first, tag names by commit id, the worktree descriptor."""
+
+    commits: Sequence[Mapping[str, Any]]
+    tags: Mapping[str, Sequence[str]]
+    worktree: Mapping[str, Any]
+    shallow: bool
+    more_history: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GitDraft:
+    """Members for ``hand_off_now``: statements and omissions with inline citations, and the evidence they cite."""
+
+    state: tuple[dict[str, Any], ...]
+    omissions: tuple[dict[str, Any], ...]
+    evidence: tuple[dict[str, Any], ...]
+
+
+def commit_label(oid: str) -> str:
+    """The inline label of a commit."""
+    return f"commit {oid[:12]}"
+
+
+def _inline(label: str) -> list[dict[str, str]]:
+    return [{"kind": "inline", "label": label}]
+
+
+def _commit_text(commit: Mapping[str, Any], tags: Sequence[str], locale: Locale) -> str:
+    subject = str(commit["subject"]).strip()
+    if tags:
+        return _WORDS["tag"][locale].format(name=", ".join(tags[:NAMED_PATHS]), subject=subject)
+    return _WORDS["commit"][locale].format(subject=subject) if subject else _WORDS["no_subject"][locale]
+
+
+def worktree_text(worktree: Mapping[str, Any], locale: Locale) -> str:
+    """What is uncommitted, in a sentence that names at most five paths and counts the rest."""
+    entries = worktree["entries"]
+    count = len(entries) + worktree["omitted_paths"]
+    if not count:
+        return _WORDS["clean"][locale]
+    named = [str(entry["path"])[:STATEMENT_PATH_CHARS] for entry in entries[:NAMED_PATHS]]
+    if count > len(named):
+        named.append(_WORDS["more"][locale].format(count=count - len(named)))
+    return _WORDS["dirty"][locale].format(count=count, paths=", ".join(named))
+
+
+def draft(facts: GitFacts, locale: Locale) -> GitDraft:
+    """Statements for the worktree and each commit, omissions for what git did not show."""
+    evidence: list[dict[str, Any]] = [
+        {"label": commit_label(commit["oid"]), "source_type": "git_commit", "descriptor": dict(commit)}
+        for commit in facts.commits
+    ]
+    evidence.append(
+        {"label": WORKTREE_LABEL, "source_type": "worktree", "descriptor": dict(facts.worktree)},
+    )
+    state = [
+        {
+            "text": _commit_text(commit, facts.tags.get(commit["oid"], ()), locale),
+            "citations": _inline(commit_label(commit["oid"])),
+        }
+        for commit in facts.commits
+    ]
+    state.append({"text": worktree_text(facts.worktree, locale), "citations": _inline(WORKTREE_LABEL)})
+    omissions: list[dict[str, Any]] = []
+    if not facts.commits and facts.worktree["head"] is None:
+        omissions.append({"text": _WORDS["unborn"][locale], "citation": None})
+    if facts.more_history:
+        omissions.append({"text": _WORDS["earlier"][locale], "citation": None})
+    if facts.shallow:
+        omissions.append({"text": _WORDS["shallow"][locale], "citation": None})
+    if facts.worktree["omitted_paths"]:
+        text = _WORDS["not_listed"][locale].format(count=facts.worktree["omitted_paths"])
+        omissions.append({"text": text, "citation": _inline(WORKTREE_LABEL)[0]})
+    return GitDraft(tuple(state), tuple(omissions), tuple(evidence))

@@ -1,0 +1,465 @@
+"""The operations of the handoff core, described once.
+
+States of a handoff: draft -> prepared -> (transferred | committed as a revision). Invariants: one scope has one linear
+history without gaps; a revision never changes; from one base at most one revision is made; what ``finalize_handoff``
+returned, ``commit_handoff`` stores and ``continue_handoff`` shows has one content digest; reading writes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from passdown.handoff.facts import Oid, PathText
+from passdown.handoff.models import (
+    ArtifactRef,
+    Assurance,
+    Citation,
+    Disposition,
+    Draft,
+    DraftOmission,
+    DraftStatement,
+    EvidenceCheck,
+    EvidenceView,
+    HandoffContent,
+    Label,
+    Materialization,
+    Objective,
+    PreparedHandoff,
+    Recorder,
+    SourceRef,
+    SourceType,
+)
+from passdown.kernel import limits
+from passdown.kernel.operations import Op
+from passdown.kernel.wire import Count, Cursor, Description, Digest, Identifier, Limit, Name, Wire, identifier
+
+
+class CaptureSourceAsk(Wire):
+    """``content`` is the body of a ``content`` source (text or any JSON); the reader types give ``descriptor``.
+
+    ``source_id`` left out is derived from the content, so the same fact captured twice is one source.
+    """
+
+    scope_id: Identifier
+    source_type: SourceType
+    source_id: Annotated[str, identifier(limits.SOURCE_ID)] | None = None
+    content: Any = None
+    descriptor: dict[str, Any] | None = None
+    name: Name | None = None
+    description: Description | None = None
+
+
+class Source(Wire):
+    """A captured source. ``content`` or ``descriptor`` is its body; ``sha256`` covers the stored body bytes."""
+
+    scope_id: Identifier
+    source_ref: SourceRef
+    materialization: Materialization
+    assurance: Assurance
+    read_by: str | None
+    media_type: str
+    name: str | None
+    description: str | None
+    label: str
+    size: Count
+    sha256: str
+    content: Any
+    descriptor: dict[str, Any] | None
+    recorded_at: str
+    recorded_by: Recorder
+
+
+class CaptureSourceAnswer(Wire):
+    """``replayed`` is true when the same identity with the same content was there already."""
+
+    source: Source
+    replayed: bool
+
+
+class GetSourceAsk(Wire):
+    scope_id: Identifier
+    source_ref: SourceRef
+
+
+class GetSourceAnswer(Wire):
+    source: Source
+
+
+class ListSourcesAsk(Wire):
+    scope_id: Identifier
+    cursor: Cursor | None = None
+    limit: Limit = limits.LIST_DEFAULT
+
+
+class SourceSummary(Wire):
+    """A source without its body."""
+
+    source_ref: SourceRef
+    assurance: Assurance
+    label: str
+    size: Count
+    sha256: str
+    recorded_at: str
+
+
+class ListSourcesAnswer(Wire):
+    sources: tuple[SourceSummary, ...]
+    next_cursor: str | None
+
+
+class InlineEvidence(Wire):
+    """Evidence that is captured with the request; statements cite it as ``{"kind": "inline", "label": ...}``."""
+
+    label: Label
+    source_type: SourceType
+    source_id: Annotated[str, identifier(limits.SOURCE_ID)] | None = None
+    content: Any = None
+    descriptor: dict[str, Any] | None = None
+    name: Name | None = None
+    description: Description | None = None
+
+
+MAX_EVIDENCE: Final = 256
+
+
+def _offered_kind(value: Any) -> str:
+    is_object = isinstance(value, dict)
+    if is_object and "kind" in value:
+        return "citation"
+    return "citation" if not is_object and hasattr(value, "kind") else "inline"
+
+
+OfferedEvidence = Annotated[
+    Annotated[Citation, Tag("citation")] | Annotated[InlineEvidence, Tag("inline")], Discriminator(_offered_kind)
+]
+
+
+class PrepareHandoffAsk(Wire):
+    """``evidence`` offers citations or inline evidence; without ``state`` the draft has none, it never invents any."""
+
+    scope_id: Identifier
+    objective: Objective
+    evidence: Annotated[tuple[OfferedEvidence, ...], Field(max_length=MAX_EVIDENCE)] = ()
+    state: Annotated[tuple[DraftStatement, ...], Field(max_length=limits.STATEMENTS)] = ()
+    disposition: Disposition = "continuable"
+    next_action: DraftStatement | None = None
+    omissions: Annotated[tuple[DraftOmission, ...], Field(max_length=limits.OMISSIONS)] = ()
+
+
+class Candidate(Wire):
+    """Something that a statement may cite, with what it is."""
+
+    citation: Citation
+    label: str
+
+
+class PrepareHandoffAnswer(Wire):
+    """``left_out`` are the candidates that no statement cites; each is an omission of the draft too."""
+
+    draft: Draft
+    candidates: tuple[Candidate, ...]
+    left_out: tuple[Citation, ...]
+
+
+class FinalizeHandoffAsk(Wire):
+    scope_id: Identifier
+    draft: Draft
+
+
+class CommitAnswer(Wire):
+    """``unchanged``: the content equals its base, no revision was made. ``replayed``: an earlier commit did it."""
+
+    handoff_ref: ArtifactRef
+    status: Literal["committed", "unchanged"]
+    replayed: bool
+    content_digest: Digest
+
+
+class HandOffNowAsk(Wire):
+    """Content with its evidence in one call. ``expected_base`` refuses when somebody committed in between."""
+
+    scope_id: Identifier
+    objective: Objective
+    evidence: Annotated[tuple[InlineEvidence, ...], Field(max_length=MAX_EVIDENCE)] = ()
+    state: Annotated[tuple[DraftStatement, ...], Field(min_length=1, max_length=limits.STATEMENTS)]
+    disposition: Disposition
+    next_action: DraftStatement | None = None
+    omissions: Annotated[tuple[DraftOmission, ...], Field(max_length=limits.OMISSIONS)] = ()
+    expected_base: ArtifactRef | None = None
+    commit: bool
+
+
+class HandOffNowAnswer(Wire):
+    """``prepared`` always; ``committed`` null when ``commit`` was false."""
+
+    prepared: PreparedHandoff
+    committed: CommitAnswer | None
+    captured: tuple[SourceRef, ...]
+    unproved: bool
+
+
+class LatestTarget(Wire):
+    kind: Literal["latest"]
+
+
+class ExactTarget(Wire):
+    kind: Literal["exact"]
+    handoff_ref: ArtifactRef
+
+
+class PreparedTarget(Wire):
+    kind: Literal["prepared"]
+    prepared: PreparedHandoff
+
+
+Target = Annotated[LatestTarget | ExactTarget | PreparedTarget, Field(discriminator="kind")]
+
+Relation = Literal["aligned", "ahead", "behind", "diverged", "unknown"]
+MAX_CHANGED_PATHS: Final = 2_000
+
+
+class UncommittedFiles(Wire):
+    """What became of the files that were uncommitted when the handoff was written."""
+
+    present: Count
+    changed: Annotated[tuple[PathText, ...], Field(max_length=MAX_CHANGED_PATHS)]
+    gone: Annotated[tuple[PathText, ...], Field(max_length=MAX_CHANGED_PATHS)]
+    not_recorded: Count
+
+
+class Workspace(Wire):
+    """What the host computed of its own checkout. ``changed_paths`` differ from HEAD now."""
+
+    head: Oid | None
+    dirty: bool
+    relation: Relation
+    changed_paths: Annotated[tuple[PathText, ...], Field(max_length=MAX_CHANGED_PATHS)]
+    uncommitted: UncommittedFiles | None = None
+
+
+class ContinueHandoffAsk(Wire):
+    """``latest`` needs ``confirm_scope`` equal to ``scope_id``."""
+
+    scope_id: Identifier
+    target: Target
+    confirm_scope: Identifier | None = None
+    current_objective: Objective | None = None
+    workspace: Workspace | None = None
+    require_usable_next_action: bool = False
+
+
+NotUsable = Literal[
+    "no_next_action",
+    "evidence_unavailable",
+    "superseded",
+    "workspace_not_given",
+    "relation_unknown",
+    "diverged",
+    "uncommitted_files_gone",
+]
+
+
+class ContinueAnswer(Wire):
+    """A handoff as untrusted history, checked and compared; nothing of it is executed."""
+
+    trust: Literal["untrusted_history"]
+    status: Literal["resolved", "empty"]
+    scope_id: Identifier
+    selection: Literal["latest", "exact", "prepared"]
+    content: HandoffContent | None
+    content_digest: Digest | None
+    selected_revision: ArtifactRef | None
+    current_revision: ArtifactRef | None
+    is_current: bool
+    recorded_at: str | None
+    recorded_by: Recorder | None
+    evidence_checks: tuple[EvidenceCheck, ...]
+    evidence: tuple[EvidenceView, ...]
+    unproved: bool
+    objective_relation: Literal["same", "different", "not_given"]
+    workspace: Workspace | None
+    next_action_usable: bool
+    next_action_reasons: tuple[NotUsable, ...]
+
+
+class GetHandoffAsk(Wire):
+    """Without ``handoff_ref`` the current revision."""
+
+    scope_id: Identifier
+    handoff_ref: ArtifactRef | None = None
+
+
+class CommittedHandoff(Wire):
+    """One stored revision. ``recorded_at`` is when it was stored here, never a source's own time."""
+
+    scope_id: Identifier
+    handoff_ref: ArtifactRef
+    base: ArtifactRef | None
+    content: HandoffContent
+    content_digest: Digest
+    recorded_at: str
+    recorded_by: Recorder
+    is_current: bool
+
+
+class GetHandoffAnswer(Wire):
+    handoff: CommittedHandoff
+
+
+class ListRevisionsAsk(Wire):
+    scope_id: Identifier
+    cursor: Cursor | None = None
+    limit: Limit = limits.LIST_DEFAULT
+
+
+class RevisionSummary(Wire):
+    handoff_ref: ArtifactRef
+    content_digest: Digest
+    objective: str
+    disposition: Disposition
+    recorded_at: str
+    recorded_by: Recorder
+
+
+class ListRevisionsAnswer(Wire):
+    """Newest first."""
+
+    revisions: tuple[RevisionSummary, ...]
+    next_cursor: str | None
+
+
+CAPTURE_SOURCE: Final = Op(
+    "capture_source",
+    "/v1/sources/capture",
+    CaptureSourceAsk,
+    CaptureSourceAnswer,
+    ("source_conflict", "source_too_large"),
+    "append",
+    "Store one immutable piece of evidence in a workstream.",
+    "policy",
+)
+GET_SOURCE: Final = Op(
+    "get_source",
+    "/v1/sources/get",
+    GetSourceAsk,
+    GetSourceAnswer,
+    ("source_not_found",),
+    "read",
+    "Read one source with its body.",
+    "default",
+)
+LIST_SOURCES: Final = Op(
+    "list_sources",
+    "/v1/sources/list",
+    ListSourcesAsk,
+    ListSourcesAnswer,
+    ("invalid_cursor",),
+    "read",
+    "List the sources of a workstream, in byte order of type and id.",
+    "default",
+)
+PREPARE_HANDOFF: Final = Op(
+    "prepare_handoff",
+    "/v1/handoff/prepare",
+    PrepareHandoffAsk,
+    PrepareHandoffAnswer,
+    ("source_conflict", "source_too_large", "citation_not_readable", "unsupported_citation_kind"),
+    "append",
+    "Capture inline evidence and return a draft with everything that could be cited.",
+    "policy",
+)
+FINALIZE_HANDOFF: Final = Op(
+    "finalize_handoff",
+    "/v1/handoff/finalize",
+    FinalizeHandoffAsk,
+    PreparedHandoff,
+    ("handoff_too_large", "citation_not_readable", "unsupported_citation_kind"),
+    "read",
+    "Check a draft and every citation, and return the prepared handoff; writes nothing.",
+    "policy",
+)
+COMMIT_HANDOFF: Final = Op(
+    "commit_handoff",
+    "/v1/handoff/commit",
+    PreparedHandoff,
+    CommitAnswer,
+    (
+        "handoff_conflict",
+        "prepared_digest_mismatch",
+        "handoff_too_large",
+        "citation_not_readable",
+        "unsupported_citation_kind",
+    ),
+    "append",
+    "Append the prepared handoff as the next revision if its base is still the head.",
+    "policy",
+)
+HAND_OFF_NOW: Final = Op(
+    "hand_off_now",
+    "/v1/handoff/hand-off-now",
+    HandOffNowAsk,
+    HandOffNowAnswer,
+    (
+        "source_conflict",
+        "source_too_large",
+        "handoff_conflict",
+        "handoff_too_large",
+        "citation_not_readable",
+        "unsupported_citation_kind",
+    ),
+    "append",
+    "Capture, finalise and commit in one call and one transaction.",
+    "default",
+)
+CONTINUE_HANDOFF: Final = Op(
+    "continue_handoff",
+    "/v1/handoff/continue",
+    ContinueHandoffAsk,
+    ContinueAnswer,
+    (
+        "handoff_not_found",
+        "handoff_scope_mismatch",
+        "scope_not_confirmed",
+        "prepared_digest_mismatch",
+        "workspace_diverged",
+        "unsupported_citation_kind",
+    ),
+    "read",
+    "Show a handoff as untrusted history with its evidence checked and the checkout compared.",
+    "default",
+)
+GET_HANDOFF: Final = Op(
+    "get_handoff",
+    "/v1/handoff/get",
+    GetHandoffAsk,
+    GetHandoffAnswer,
+    ("handoff_not_found", "handoff_scope_mismatch"),
+    "read",
+    "Read one revision, or the current one.",
+    "default",
+)
+LIST_HANDOFF_REVISIONS: Final = Op(
+    "list_handoff_revisions",
+    "/v1/handoff/list-revisions",
+    ListRevisionsAsk,
+    ListRevisionsAnswer,
+    ("invalid_cursor",),
+    "read",
+    "List the revisions of a workstream, newest first.",
+    "default",
+)
+
+OPERATIONS: Final[tuple[Op[Any, Any], ...]] = (
+    CAPTURE_SOURCE,
+    GET_SOURCE,
+    LIST_SOURCES,
+    PREPARE_HANDOFF,
+    FINALIZE_HANDOFF,
+    COMMIT_HANDOFF,
+    HAND_OFF_NOW,
+    CONTINUE_HANDOFF,
+    GET_HANDOFF,
+    LIST_HANDOFF_REVISIONS,
+)

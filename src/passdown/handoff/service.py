@@ -1,0 +1,316 @@
+"""The handlers of the handoff core: they open the transaction, ask the rules, and store what the rules decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from passdown.handoff import drafts, store
+from passdown.handoff.continuation import Continuation
+from passdown.handoff.cursors import pack, unpack
+from passdown.handoff.evidence import require_readable, resolve
+from passdown.handoff.models import (
+    PREPARED_SCHEMA,
+    ArtifactCitation,
+    ArtifactRef,
+    HandoffContent,
+    PreparedHandoff,
+    Recorder,
+    SourceCitation,
+    SourceRef,
+    handoff_ref,
+)
+from passdown.handoff.operations import (
+    Candidate,
+    CommitAnswer,
+    CommittedHandoff,
+    FinalizeHandoffAsk,
+    GetHandoffAnswer,
+    GetHandoffAsk,
+    HandOffNowAnswer,
+    HandOffNowAsk,
+    InlineEvidence,
+    ListRevisionsAnswer,
+    ListRevisionsAsk,
+    PrepareHandoffAnswer,
+    PrepareHandoffAsk,
+    RevisionSummary,
+)
+from passdown.handoff.revisions import content_value, require_own, to_head
+from passdown.handoff.rules import (
+    CitationValue,
+    CommitFacts,
+    Head,
+    cited,
+    content_bytes,
+    content_digest,
+    decide_commit,
+    is_unproved,
+    reference,
+)
+from passdown.handoff.sources import Captured, SourceService, capture, record_of, ref_of
+from passdown.kernel import limits
+from passdown.kernel.clock import Clock
+from passdown.kernel.errors import PassdownError
+from passdown.kernel.ids import IdSource
+from passdown.kernel.operations import Handler, Principal
+from passdown.kernel.timestamps import format_timestamp
+from passdown.kernel.wire import dump, validate
+from passdown.storage.session import Session, Store
+
+MAX_CANDIDATES = 64
+
+
+class HandoffService:
+    """One handler per operation. ``max_bytes`` bounds the canonical content (default 32,768, at most 262,144)."""
+
+    def __init__(self, database: Store, clock: Clock, ids: IdSource, *, max_bytes: int = limits.HANDOFF_BYTES) -> None:
+        if not 1 <= max_bytes <= limits.HANDOFF_BYTES_CONFIGURABLE:
+            raise PassdownError(
+                "invalid_request",
+                errors=[{"field": "max_bytes", "rule": "range"}],
+                limit=limits.HANDOFF_BYTES_CONFIGURABLE,
+            )
+        self._database = database
+        self._clock = clock
+        self._ids = ids
+        self._max_bytes = max_bytes
+        self._sources = SourceService(database, clock)
+        self._continuation = Continuation(database)
+
+    def handlers(self) -> dict[str, Handler]:
+        """Operation name to handler."""
+        return {
+            "capture_source": self._sources.capture_source,
+            "get_source": self._sources.get_source,
+            "list_sources": self._sources.list_sources,
+            "prepare_handoff": self.prepare_handoff,
+            "finalize_handoff": self.finalize_handoff,
+            "commit_handoff": self.commit_handoff,
+            "hand_off_now": self.hand_off_now,
+            "continue_handoff": self._continuation.continue_handoff,
+            "get_handoff": self.get_handoff,
+            "list_handoff_revisions": self.list_handoff_revisions,
+        }
+
+    # --- draft ----------------------------------------------------------------------------------------------------
+
+    def prepare_handoff(self, who: Principal, ask: PrepareHandoffAsk) -> PrepareHandoffAnswer:
+        """Capture inline evidence, gather what may be cited, and return the deterministic draft."""
+        records = _records(who, ask.scope_id, [item for item in ask.evidence if isinstance(item, InlineEvidence)])
+        named = [dump(item) for item in ask.evidence if not isinstance(item, InlineEvidence)]
+        now_us = self._clock.now_us()
+
+        def work(session: Session) -> PrepareHandoffAnswer:
+            head = store.head(session, ask.scope_id)
+            captured = _capture_all(session, records, who=who, now_us=now_us, head=head)
+            inline = {label: _citation(item.row) for label, item in captured.items()}
+            parts = drafts.resolve_inline(ask.state, ask.next_action, ask.omissions, inline)
+            offered: list[CitationValue] = [*named, *inline.values()]
+            recent = store.sources_after(
+                session, ask.scope_id, (0, b""), MAX_CANDIDATES, exactly_revision=head.revision if head else 0
+            )
+            offered += [_citation(row) for row in recent]
+            if head is not None:
+                offered.append({"kind": "artifact", "artifact_ref": dump(handoff_ref(head.artifact_id, head.revision))})
+            distinct = list({reference(citation): citation for citation in offered}.values())
+            resolved = resolve(session, ask.scope_id, head, distinct)
+            require_readable(resolved, distinct)
+            candidates = [
+                Candidate(citation=typed, label=resolved.view(value)["label"])
+                for typed, value in zip(_typed(distinct), distinct, strict=True)
+            ]
+            draft, left_out = drafts.deterministic_draft(ask.objective, ask.disposition, parts, candidates)
+            return PrepareHandoffAnswer(draft=draft, candidates=tuple(candidates), left_out=tuple(_typed(left_out)))
+
+        # Without inline evidence nothing is stored, and a reader needs no write lock.
+        return self._database.write(work) if records else self._database.read(work)
+
+    def finalize_handoff(self, who: Principal, ask: FinalizeHandoffAsk) -> PreparedHandoff:
+        """Check a draft and every citation, and return the prepared handoff on the head of this moment."""
+        draft = ask.draft
+        parts = drafts.resolve_inline(draft.state, draft.next_action, draft.omissions, {})
+        content = drafts.content_of(draft.objective, draft.disposition, parts)
+        return self._database.read(lambda session: self._prepare(session, ask.scope_id, content))
+
+    def _prepare(self, session: Session, scope_id: str, content: HandoffContent) -> PreparedHandoff:
+        value = dump(content)
+        data = content_bytes(value, self._max_bytes)
+        head = store.head(session, scope_id)
+        citations = cited(value)
+        require_readable(resolve(session, scope_id, head, citations), citations)
+        return PreparedHandoff(
+            schema=PREPARED_SCHEMA,
+            scope_id=scope_id,
+            base=handoff_ref(head.artifact_id, head.revision) if head else None,
+            content=content,
+            content_digest=content_digest(data),
+        )
+
+    # --- commit ---------------------------------------------------------------------------------------------------
+
+    def commit_handoff(self, who: Principal, ask: PreparedHandoff) -> CommitAnswer:
+        """Append the prepared handoff if its base is still the head; a repeated commit answers the first revision."""
+        now_us = self._clock.now_us()
+        artifact_id = self._ids.new("hnd_")
+        return self._database.write(lambda session: self._commit(session, who, ask, now_us, artifact_id))
+
+    def _commit(
+        self, session: Session, who: Principal, prepared: PreparedHandoff, now_us: int, new_artifact_id: str
+    ) -> CommitAnswer:
+        value = dump(prepared.content)
+        data = content_bytes(value, self._max_bytes)
+        digest = content_digest(data)
+        if digest != prepared.content_digest:
+            raise PassdownError("prepared_digest_mismatch", expected=prepared.content_digest, actual=digest)
+        scope_id = prepared.scope_id
+        base = to_head(prepared.base)
+        head = store.head(session, scope_id)
+        facts = CommitFacts(
+            head,
+            store.revision_digest(session, scope_id, base.revision) if base else None,
+            store.revision_digest(session, scope_id, base.revision + 1 if base else 1),
+        )
+        decision = decide_commit(base, digest, facts)
+        current = handoff_ref(head.artifact_id, head.revision) if head else None
+        if decision.kind == "conflict":
+            raise _conflict(current)
+        artifact_id = head.artifact_id if head else new_artifact_id
+        if decision.kind == "append":
+            citations = cited(value)
+            require_readable(resolve(session, scope_id, head, citations), citations)
+            appended = store.append_revision(
+                session,
+                scope_id,
+                base=head,
+                new=Head(artifact_id, decision.revision),
+                content=data,
+                digest=digest,
+                references=[reference(citation) for citation in citations],
+                now_us=now_us,
+                who=who,
+            )
+            if not appended:
+                raise _conflict(current)
+        return CommitAnswer(
+            handoff_ref=handoff_ref(artifact_id, decision.revision),
+            status="unchanged" if decision.kind == "unchanged" else "committed",
+            replayed=decision.kind == "replayed",
+            content_digest=digest,
+        )
+
+    def hand_off_now(self, who: Principal, ask: HandOffNowAsk) -> HandOffNowAnswer:
+        """Capture, finalise and commit in one transaction: either all of it is stored or nothing."""
+        records = _records(who, ask.scope_id, ask.evidence)
+        now_us = self._clock.now_us()
+        artifact_id = self._ids.new("hnd_")
+
+        def work(session: Session) -> HandOffNowAnswer:
+            head = store.head(session, ask.scope_id)
+            if ask.expected_base is not None and to_head(ask.expected_base) != head:
+                raise _conflict(handoff_ref(head.artifact_id, head.revision) if head else None)
+            captured = _capture_all(session, records, who=who, now_us=now_us, head=head)
+            inline = {label: _citation(item.row) for label, item in captured.items()}
+            parts = drafts.resolve_inline(ask.state, ask.next_action, ask.omissions, inline)
+            content = drafts.content_of(ask.objective, ask.disposition, parts)
+            prepared = self._prepare(session, ask.scope_id, content)
+            citations = cited(dump(content))
+            resolved = resolve(session, ask.scope_id, head, citations)
+            return HandOffNowAnswer(
+                prepared=prepared,
+                committed=self._commit(session, who, prepared, now_us, artifact_id) if ask.commit else None,
+                captured=tuple(ref_of(item.row) for item in captured.values()),
+                unproved=is_unproved(content.disposition, [resolved.assurance(c) for c in citations]),
+            )
+
+        return self._database.write(work)
+
+    # --- reading --------------------------------------------------------------------------------------------------
+
+    def get_handoff(self, who: Principal, ask: GetHandoffAsk) -> GetHandoffAnswer:
+        """One revision with its content; without a reference the current one. ``handoff_not_found`` otherwise."""
+
+        def work(session: Session) -> tuple[store.RevisionRow, Head]:
+            head = store.head(session, ask.scope_id)
+            if ask.handoff_ref is not None:
+                require_own(session, ask.scope_id, head, ask.handoff_ref)
+            if head is None:
+                raise PassdownError("handoff_not_found")
+            wanted = ask.handoff_ref.revision if ask.handoff_ref else head.revision
+            row = store.revision(session, ask.scope_id, wanted)
+            if row is None:
+                raise PassdownError("handoff_not_found")
+            return row, head
+
+        row, head = self._database.read(work)
+        return GetHandoffAnswer(
+            handoff=CommittedHandoff(
+                scope_id=ask.scope_id,
+                handoff_ref=handoff_ref(row.artifact_id, row.revision),
+                base=handoff_ref(row.artifact_id, row.base_revision) if row.base_revision else None,
+                content=content_value(row),
+                content_digest=row.content_digest,
+                recorded_at=format_timestamp(row.recorded_us),
+                recorded_by=_recorder(row),
+                is_current=row.revision == head.revision,
+            )
+        )
+
+    def list_handoff_revisions(self, who: Principal, ask: ListRevisionsAsk) -> ListRevisionsAnswer:
+        """One page of revisions, newest first."""
+        position = unpack("revisions", ask.cursor)
+        before = None if position is None else position[0]
+        rows = self._database.read(lambda session: store.revisions_before(session, ask.scope_id, before, ask.limit + 1))
+        page = rows[: ask.limit]
+        return ListRevisionsAnswer(
+            revisions=tuple(_summary(row) for row in page),
+            next_cursor=pack("revisions", page[-1].revision) if len(rows) > ask.limit else None,
+        )
+
+
+def _recorder(row: store.RevisionRow) -> Recorder:
+    return Recorder(principal_id=row.recorded_by, identity=row.recorded_identity)  # type: ignore[arg-type]
+
+
+def _summary(row: store.RevisionRow) -> RevisionSummary:
+    content = content_value(row)
+    return RevisionSummary(
+        handoff_ref=handoff_ref(row.artifact_id, row.revision),
+        content_digest=row.content_digest,
+        objective=content.objective,
+        disposition=content.disposition,
+        recorded_at=format_timestamp(row.recorded_us),
+        recorded_by=_recorder(row),
+    )
+
+
+def _conflict(current: ArtifactRef | None) -> PassdownError:
+    return PassdownError("handoff_conflict", current=None if current is None else dump(current))
+
+
+def _citation(row: store.SourceRow) -> CitationValue:
+    return {"kind": "source", "source_ref": dump(SourceRef(source_type=row.source_type, source_id=row.source_id))}
+
+
+def _records(who: Principal, scope_id: str, evidence: Sequence[InlineEvidence]) -> dict[str, Any]:
+    labels = [item.label for item in evidence]
+    if len(set(labels)) != len(labels):
+        raise PassdownError("invalid_request", errors=[{"field": "evidence", "rule": "duplicate_label"}], error_count=1)
+    return {item.label: record_of(who, scope_id, item) for item in evidence}
+
+
+def _capture_all(
+    session: Session, records: dict[str, Any], *, who: Principal, now_us: int, head: Head | None
+) -> dict[str, Captured]:
+    after_revision = head.revision if head else 0
+    return {
+        label: capture(session, item, who=who, now_us=now_us, after_revision=after_revision)
+        for label, item in records.items()
+    }
+
+
+def _typed(citations: Iterable[CitationValue]) -> list[SourceCitation | ArtifactCitation]:
+    return [
+        validate(SourceCitation, citation) if citation["kind"] == "source" else validate(ArtifactCitation, citation)
+        for citation in citations
+    ]
