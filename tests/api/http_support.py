@@ -16,6 +16,8 @@ from fastapi import FastAPI
 
 from passdown.api.app import create_app
 from passdown.api.server import bind_listener, make_server, url_of
+from passdown.handoff.operations import OPERATIONS as HANDOFF_OPERATIONS
+from passdown.handoff.service import HandoffService
 from passdown.identity.service import TokenService
 from passdown.kernel.clock import FixedClock
 from passdown.kernel.errors import ERRORS, PassdownError
@@ -186,12 +188,17 @@ class Site:
         self.store.close()
 
 
-def start_site(folder: Path, **options: Any) -> Site:
+def start_site(folder: Path, *, with_handoffs: bool = False, **options: Any) -> Site:
     store = open_store(folder / "passdown.db", create=True)
     clock = FixedClock(NOW_US)
     tokens = TokenService(store, clock, RandomIds(clock))
     notes = Notes(store)
-    app = create_app(notes.handlers(), OPERATIONS, tokens, document_operations={"print_notes"}, **options)
+    handlers = notes.handlers()
+    operations = OPERATIONS
+    if with_handoffs:
+        handlers |= HandoffService(store, clock, RandomIds(clock)).handlers()
+        operations += HANDOFF_OPERATIONS
+    app = create_app(handlers, operations, tokens, document_operations={"print_notes"}, **options)
     listener = bind_listener("127.0.0.1", 0)
     server = make_server(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

@@ -510,8 +510,8 @@ def check_fence(text: str) -> None:
     assert line.isascii()
     assert line.isprintable()
     assert not set(line) & set("<>&`")
-    for opening in ("```json", "~~~~"):
-        page = Page(RENDERER.render(f"{opening}\n{line}\n{opening[:4].rstrip('j')}\n\n- after"))
+    for opening, closing in (("```json", "```"), ("~~~~", "~~~~")):
+        page = Page(RENDERER.render(f"{opening}\n{line}\n{closing}\n\n- after"))
         assert [tag for kind, tag, _ in page.tags if kind == "start"] == ["pre", "code", "ul", "li"]
         assert page.text.split("\n")[0] == line
 

@@ -14,6 +14,8 @@ from markdown_it.token import Token
 
 # Raw HTML is left on: what the page does not escape shows up as tags.
 _PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+CELL = "\0"
+"""Stands in a page's text before each table cell; no text can hold it, because it would be shown as an escape."""
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
@@ -26,6 +28,8 @@ class _Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.inside_code = self.inside_code or tag == "code"
+        if tag == "td":
+            self.text.append(CELL)
         if tag != "br":
             self.tags.append(f"<{tag} {sorted(attrs)}>")
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -140,6 +142,7 @@ class World:
         wrap: Callable[[HandoffReader], HandoffReader] = lambda reader: reader,
         **limits: int,
     ) -> None:
+        self.path = path
         self.store = RecordingStore(open_store(path, create=True))
         self.clock = FixedClock(START_US)
         self.ids = SequentialIds()
@@ -215,6 +218,16 @@ class World:
         value: dict[str, Any] = orjson.loads(body)
         HandoffReport.model_validate_json(body)
         return value
+
+    def damage(self, table: str, statement: str, *params: Any) -> None:
+        """Change rows behind the back of the product, as a damaged or foreign store would show them."""
+        with closing(sqlite3.connect(self.path)) as connection, connection:
+            triggers = connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?", (table,)
+            ).fetchall()
+            for (name,) in triggers:
+                connection.execute(f'DROP TRIGGER "{name}"')
+            assert connection.execute(statement, params).rowcount > 0
 
     def rows(self, sql: str, **params: Any) -> list[tuple[Any, ...]]:
         return self.store.read(lambda session: session.all(sql, **params))

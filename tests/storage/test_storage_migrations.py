@@ -34,6 +34,7 @@ KEYS = {
 }
 UNIQUE = {
     ("pd_tokens", ("token_sha256",)),
+    ("pd_handoff_heads", ("artifact_id",)),
     ("pc_handoff_report_projects", ("project_key",)),
     ("pc_handoff_report_workstreams", ("project_id", "workstream_key")),
 }

@@ -50,9 +50,12 @@ class Application:
         return HandoffService(self.store, self.clock, self.ids).handlers()
 
     def _report(self) -> dict[str, Handler]:
-        from passdown.report.wiring import report_handlers
+        from passdown.report.handoff_reader import StoreHandoffReader
+        from passdown.report.render import render_markdown
+        from passdown.report.service import ReportService
 
-        return report_handlers(self.store, self.clock, self.ids)
+        reader = StoreHandoffReader(self.store)
+        return ReportService(self.store, self.clock, self.ids, reader, render_markdown).handlers()
 
     def handler(self, name: str) -> Handler:
         """The handler of an operation; rooms are wired in order until one has it."""

@@ -55,7 +55,7 @@ def parse_config(data: bytes) -> Pairs:
             at = section.end()
             continue
         key = _KEY.match(data, at)
-        if key is None or not prefix:
+        if key is None:
             raise BadConfig
         name, at = prefix + key[1].lower(), key.end()
         if key[2] != b"=":

@@ -194,7 +194,7 @@ class Shadow:
         excludes = _quoted(os.fsencode(self._home / "user-excludes")) if self._checkout else b"/dev/null"
         lines.append(b"[core]\n\texcludesFile = %s\n" % excludes)
         for key, value in settings:
-            section, name = key.split(b".", 1)
+            section, _, name = key.partition(b".")
             if key in _BOOLEANS:
                 flag = as_bool(value)
                 if flag is not None:

@@ -51,8 +51,8 @@ class Continuation:
         """The resolved handoff, or status ``empty`` for a scope without one.
 
         Refusals: ``scope_not_confirmed`` (latest of a scope that the caller did not confirm),
-        ``handoff_scope_mismatch``, ``handoff_not_found``, ``prepared_digest_mismatch``, and ``workspace_diverged`` only when a usable next action
-        was required.
+        ``handoff_scope_mismatch``, ``handoff_not_found``, ``prepared_digest_mismatch``, and
+        ``workspace_diverged`` only when a usable next action was required.
         """
         if ask.target.kind == "latest" and ask.confirm_scope != ask.scope_id:
             raise PassdownError("scope_not_confirmed", field="confirm_scope")

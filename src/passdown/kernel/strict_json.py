@@ -25,7 +25,7 @@ rule                      meaning
 `key_collision`           two keys of one object become equal under NFC
 `surrogate`               an escape stands for half a character
 `not_finite`              NaN, Infinity, or a number beyond the range of a double
-`number_length`           a number is written with more than 400 characters
+`integer_length`          an integer is written with more than 400 digits
 `depth`                   more than `max_depth` containers inside one another
 ========================  ==========================================================================
 
@@ -48,8 +48,11 @@ from passdown.kernel.limits import MAX_DEPTH, REQUEST_BODY_BYTES
 ParsedJson: TypeAlias = "bool | int | float | str | list[ParsedJson] | dict[str, ParsedJson] | None"
 """A parsed document. Floats are in it so that a model can name the member that must not be one."""
 
-NUMBER_CHARACTERS: Final = 400
-"""Longest number, in characters as written. Reading a number takes time that grows faster than its length."""
+INTEGER_DIGITS: Final = 400
+"""Most digits of an integer. Reading one exactly takes time that grows faster than its length; a float does not."""
+
+# orjson reads as integers what 64 bits hold and turns the others into floats, so a float inside these bounds was one.
+_SURELY_FLOAT: Final = float(2**63)
 
 _WHITE_SPACE: Final = re.compile(r"[ \t\r\n]*")
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -107,7 +110,7 @@ def _read_quickly(data: bytes, max_depth: int) -> ParsedJson:
 
 
 def _is_exact(container: Any, room: int, keys: set[str]) -> bool:
-    """Whether `container` holds no float and at most `room - 1` containers inside one another. Gathers the keys."""
+    """Whether `container` holds no integer that became a float and at most `room - 1` containers inside one another. Gathers the keys."""
     if room <= 0:
         return False
     items = container
@@ -121,7 +124,7 @@ def _is_exact(container: Any, room: int, keys: set[str]) -> bool:
         if kind is dict or kind is list:
             if not _is_exact(item, room - 1, keys):
                 return False
-        elif kind is float:
+        elif kind is float and not -_SURELY_FLOAT < item < _SURELY_FLOAT:
             return False
     return True
 
@@ -163,6 +166,8 @@ def _bytes_before(text: str, position: int) -> int:
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
+    if len(pairs) < 2:
+        return members
     if len(members) != len(pairs):
         _refuse("duplicate_key")
     names = "\n".join(members)
@@ -176,14 +181,12 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _integer(token: str) -> int:
-    if len(token) > NUMBER_CHARACTERS:
-        _refuse("number_length")
+    if len(token.removeprefix("-")) > INTEGER_DIGITS:
+        _refuse("integer_length")
     return int(token)
 
 
 def _float(token: str) -> float:
-    if len(token) > NUMBER_CHARACTERS:
-        _refuse("number_length")
     number = float(token)
     if isinf(number):
         _refuse("not_finite")

@@ -1,7 +1,8 @@
 """What needs attention here: the composition behind bare ``passdown``. Pure.
 
 States of a checkout: outside a repository, unbound, bound without a handoff, bound with one. From a report's
-workstreams (as its canonical JSON has them) the rows that ask for a person come first: blocked, then without a handoff, then
+workstreams (as its canonical JSON has them) the rows that ask for a person come
+first: blocked, then without a handoff, then
 ``complete`` that nothing read proves, then evidence that is gone; what simply goes on comes last.
 """
 

@@ -1,0 +1,1 @@
+"""The demonstration behind ``./run demo``: the main job on a real repository."""
