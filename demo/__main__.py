@@ -85,7 +85,8 @@ def main(target: str) -> int:
         say(*_continue(application, call, copy, scope_id))
         one_more_commit(copy, env)
         step("… and after one more commit there")
-        say(*_continue(application, call, copy, scope_id)[:5])
+        again = _continue(application, call, copy, scope_id)
+        say(*again[: again.index("")], "…")
     step("Look further")
     say(
         "cd .demo/clone && ../../.venv/bin/passdown          what needs attention here",

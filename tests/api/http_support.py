@@ -16,8 +16,6 @@ from fastapi import FastAPI
 
 from passdown.api.app import create_app
 from passdown.api.server import bind_listener, make_server, url_of
-from passdown.handoff.operations import OPERATIONS as HANDOFF_OPERATIONS
-from passdown.handoff.service import HandoffService
 from passdown.identity.service import TokenService
 from passdown.kernel.clock import FixedClock
 from passdown.kernel.errors import ERRORS, PassdownError
@@ -188,17 +186,24 @@ class Site:
         self.store.close()
 
 
-def start_site(folder: Path, *, with_handoffs: bool = False, **options: Any) -> Site:
+def start_site(folder: Path, *, whole: bool = False, **options: Any) -> Site:
     store = open_store(folder / "passdown.db", create=True)
     clock = FixedClock(NOW_US)
     tokens = TokenService(store, clock, RandomIds(clock))
     notes = Notes(store)
     handlers = notes.handlers()
     operations = OPERATIONS
-    if with_handoffs:
-        handlers |= HandoffService(store, clock, RandomIds(clock)).handlers()
-        operations += HANDOFF_OPERATIONS
-    app = create_app(handlers, operations, tokens, document_operations={"print_notes"}, **options)
+    if whole:
+        # Loaded here, because the server of its own process needs none of it.
+        from passdown.app.application import Application
+        from passdown.app.operations import OPERATIONS as PRODUCT_OPERATIONS
+        from passdown.report.report_models import HandoffReport
+
+        handlers |= Application(store, clock).handlers()
+        operations += PRODUCT_OPERATIONS
+        options["document_model"] = HandoffReport
+    documents = {"print_notes", "get_handoff_report"}
+    app = create_app(handlers, operations, tokens, document_operations=documents, **options)
     listener = bind_listener("127.0.0.1", 0)
     server = make_server(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

@@ -43,7 +43,12 @@ class Repo:
 
     def git(self, *arguments: str | bytes, data: bytes | None = None, ok: tuple[int, ...] = (0,), **env: str) -> bytes:
         done = subprocess.run(
-            ["git", *arguments], cwd=self.path, input=data, capture_output=True, env=plain_environment(**env), check=False
+            ["git", *arguments],
+            cwd=self.path,
+            input=data,
+            capture_output=True,
+            env=plain_environment(**env),
+            check=False,
         )
         assert done.returncode in ok, (arguments, done.returncode, done.stderr)
         return done.stdout

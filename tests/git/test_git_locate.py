@@ -101,7 +101,9 @@ def test_a_path_through_a_link_is_made_canonical(repo: Repo, tmp_path: Path) -> 
     assert find_repository(tmp_path / "shortcut").worktree == repo.path
 
 
-@pytest.mark.parametrize("name", ["with space", "quo'te\"s", "new\nline", "tab\tand\\back", b"not utf-8 \xff\xfe", "#;="])
+@pytest.mark.parametrize(
+    "name", ["with space", "quo'te\"s", "new\nline", "tab\tand\\back", b"not utf-8 \xff\xfe", "#;="]
+)
 def test_any_name_of_a_folder_works(tmp_path: Path, name: str | bytes) -> None:
     repo = Repo(tmp_path / os.fsdecode(name))
     oid = repo.commit(files={"a.txt": "one"})
@@ -128,10 +130,12 @@ def test_a_sha256_repository_is_recognised(make_repo: MakeRepo) -> None:
         ("x", ("core.eol", "lf"), "repository_format"),
     ],
 )
-def test_a_format_that_cannot_be_read_is_named(repo: Repo, version: str, settings: tuple[str, str], feature: str) -> None:
-    config = str(repo.path / ".git" / "config")
-    repo.git("config", "--file", config, *settings)
-    repo.git("config", "--file", config, "core.repositoryFormatVersion", version)
+def test_a_format_that_cannot_be_read_is_named(
+    repo: Repo, version: str, settings: tuple[str, str], feature: str
+) -> None:
+    section, name = settings[0].split(".")
+    with (repo.path / ".git" / "config").open("a") as config:
+        config.write(f"[core]\n repositoryFormatVersion = {version}\n[{section}]\n {name} = {settings[1]}\n")
     assert refused(repo.path) == ("git_unsupported", {"feature": feature})
 
 

@@ -321,8 +321,15 @@ def test_what_has_no_canonical_form_is_refused_with_its_rule_and_place(value: An
         assert refusal(value, jcs_bytes) == (rule, field)
 
 
+@pytest.mark.parametrize("value", [Word("a"), Record(1), datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)])
+def test_the_short_cut_for_validated_values_converts_nothing_either(value: Any) -> None:
+    """Fault: a subclass, a record or a time that slipped into a model is written in whatever form orjson has for it."""
+    assert refusal([value], canonical_bytes_of_validated) == ("value_type", "$[0]")
+
+
 def test_the_first_refusal_in_document_order_is_told() -> None:
     """Fault: a place that depends on which path found it."""
+    assert refusal({"\u212b": 1, "A\u030a": 1.5, "\ud800": 2}) == ("key_collision", "${1}")
     assert refusal([1, {"b": [True, 1.5], "a": "\ud800"}, 2**60]) == ("float", "$[1]{0}[1]")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+from contextlib import suppress
 
 import pytest
 from hypothesis import given, settings
@@ -104,6 +105,27 @@ def test_threads_never_get_the_same_id_and_each_sees_its_own_increase() -> None:
         worker.join()
     assert all(mine == sorted(mine) for mine in made)
     assert len({new_id for mine in made for new_id in mine}) == count * threads
+
+
+def test_two_threads_are_never_inside_one_source_at_once() -> None:
+    # Would catch a lost lock: both threads would meet while they draw, and then overwrite each other's state.
+    meeting = threading.Barrier(2)
+    met: list[int] = []
+
+    def entropy(count: int) -> bytes:
+        with suppress(threading.BrokenBarrierError):
+            met.append(meeting.wait(timeout=0.2))
+        return bytes(count)
+
+    source = RandomIds(FixedClock(0), entropy)
+    made: list[str] = []
+    workers = [threading.Thread(target=lambda: made.append(source.new("evt_"))) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert met == []
+    assert len(set(made)) == 2
 
 
 def test_a_forked_process_makes_other_ids_in_the_same_millisecond() -> None:

@@ -139,6 +139,7 @@ def workstream(
         reporting = "reported_with_omissions" if said["omissions"] else "reported"
         if not checked:
             checks = "not_checked"
+            items = [{**item, "readable": None} for item in items]
         elif unreadable:
             reporting = "evidence_unavailable"
     return {
@@ -223,6 +224,7 @@ def report(
                 "catalog_matched_workstreams": len(workstreams),
                 "selected_workstreams": len(workstreams),
                 "missing_handoff_workstreams": states.count("no_handoff"),
+                "unknown_end_workstreams": 0,
                 "reported_with_omissions": sum(
                     bool(item["content"] and item["content"]["omissions"]) for item in workstreams
                 ),

@@ -125,7 +125,7 @@ def test_another_locale_is_refused() -> None:
 def test_the_overview_counts_states_and_names_what_is_missing() -> None:
     overview = page(made.all_states(), total=7, filters={"kinds": ["bug", "feature"]}).section("Project Overview")
     for said in (
-        "5 shown · ■ 1 blocked · ► 1 continuable · ○ 1 no handoff · √ 2 complete (1 unproved)",
+        "5 shown · ■ 1 blocked · ► 1 continuable · ○ 1 no handoff · ✓ 2 complete (1 unproved)",
         "kind bug, feature; shows 5 of 7 workstreams",
         "4 of 5 workstreams have a handoff; 2 handoffs name omissions",
         "8 references · 4 read by a host · 2 said, not read · 1 reference only · 1 of unknown origin",
@@ -228,8 +228,8 @@ def test_the_table_says_status_next_action_evidence_and_revision_of_each_workstr
         "■ blocked",
         "► continuable",
         "○ no handoff",
-        "√ complete",
-        "√ complete, unproved",
+        "✓ complete",
+        "✓ complete, unproved",
     ]
     assert rows[2][2] == "Finish CRLF in the tokenizer."
     assert rows[2][3] == "▲ 1 NOT READABLE · 1 read by a host · 1 reference only · 1 of unknown origin"
@@ -357,3 +357,17 @@ def test_a_page_has_no_links_images_or_raw_html(locale: str) -> None:
     shown = page([workstream], locale, project={"description": "https://example.com <b>x</b> www.example.com"})
     assert not {"<a", "<img", "<b"} & {tag.split()[0] for tag in shown.tags}
     assert ref["url"] in shown.text
+
+
+def test_the_source_text_of_an_item_is_indented_to_its_item() -> None:
+    """A reader of the plain page, or a renderer without lazy continuation, sees where an item ends."""
+    citation = made.source("content", "s")
+    said = made.content("blocked", "Aim", [made.statement("a\nb", citation)], made.statement("c\nd", citation))
+    source = render_markdown(made.report(one(said, [made.evidence(citation, "s")]))).decode()
+    for item in (
+        "    - a\\\n      b *",
+        "  - **Next action:** c\\\n    d *",
+        "\n- a\\\n  b *",
+        "\n- c\\\n  d *",
+    ):
+        assert source.count(item) == 1

@@ -87,7 +87,7 @@ def test_hostile_text_is_shown_and_changes_no_structure(case: dict[str, str], lo
 
 VOICES = [
     "*[1] · read by build-host*",
-    "** 状态：** √ 已完成",
+    "** 状态：** ✓ 已完成",
     "x*",
     "*",
     "**",

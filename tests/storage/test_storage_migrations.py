@@ -51,9 +51,7 @@ IMMUTABLE = [
     "pc_handoff_report_project_revisions",
     "pc_handoff_report_workstream_revisions",
 ]
-NULLABLE = {
-    ("pd_sources", name) for name in ("materialization", "read_by", "name", "description", "size", "sha256", "body")
-} | {
+NULLABLE = {("pd_sources", name) for name in ("read_by", "name", "description", "remote_refs", "body")} | {
     ("pd_handoff_evidence", "source_key"),
     ("pd_handoff_evidence", "artifact_revision"),
     ("pd_tokens", "host"),

@@ -101,13 +101,22 @@ def test_a_waiter_that_gives_up_leaves_the_line(store: Store) -> None:
     assert queue.acquire(0.0)
 
 
+def _lock_waiters() -> int:
+    return sum(thread.name == "passdown-store-lock" for thread in threading.enumerate())
+
+
 def test_a_file_lock_that_was_given_up_can_be_had_later(tmp_path: Path) -> None:
-    """Catches: the waiter of an earlier caller keeping a lock that nobody wants, or two threads asking at once."""
-    mine, other = FileLock(tmp_path / "l"), FileLock(tmp_path / "l")
+    """Catches: the waiter of an earlier caller keeping a lock that nobody wants, or one more thread for each caller."""
+    mine, other, third = (FileLock(tmp_path / "l") for _ in range(3))
     assert mine.acquire(0.0)
+    before = _lock_waiters()
     assert not other.acquire(time.monotonic())
     assert not other.acquire(time.monotonic())
+    assert _lock_waiters() == before + 1
     mine.release()
+    assert third.acquire(time.monotonic() + 10)
+    third.release()
+    third.close()
     assert other.acquire(time.monotonic() + 30)
     assert not mine.acquire(time.monotonic())
     other.release()
@@ -140,7 +149,7 @@ def test_a_program_that_locks_the_database_itself_makes_writes_busy_but_not_read
     other = raw(database)
     other.execute("BEGIN IMMEDIATE")
     other.execute("UPDATE pd_counters SET value = 77")
-    assert refused(lambda: store.write(lambda s: begun.append(put(b"mine")(s)))).code == "store_busy"
+    assert refused(lambda: store.write(lambda s: [begun.append(True), put(b"mine")(s)])).code == "store_busy"
     assert begun == []
     assert store.writes() == 0
     other.execute("COMMIT")

@@ -13,7 +13,6 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
-import anyio.to_thread
 import orjson
 from fastapi import FastAPI
 from pydantic import BaseModel
@@ -24,7 +23,7 @@ from passdown import __version__
 from passdown.api.gate import Gate, host_names
 from passdown.api.openapi import api_document
 from passdown.api.problems import install_problem_handlers
-from passdown.api.requests import BODY_SECONDS
+from passdown.api.requests import BODY_SECONDS, bearer_token
 from passdown.api.routes import Desk, add_operation
 from passdown.identity.service import TokenService
 from passdown.kernel import limits
@@ -85,11 +84,12 @@ def _add_service_addresses(app: FastAPI, desk: Desk) -> None:
 
     async def readyz(_request: Request) -> Response:
         # Any read of the store will do; this one is small and touches a table that is always there.
-        await anyio.to_thread.run_sync(desk.tokens.any_owner, limiter=desk.token_line)
+        await desk.run("read", desk.tokens.any_owner)
         return _json({"status": "ready"})
 
     async def openapi(request: Request) -> Response:
-        await desk.admit(request, "read")
+        token = bearer_token(request.headers)
+        await desk.run("read", lambda: desk.admit(token, "read"))
         return _json(app.openapi())
 
     for path, endpoint in (("/healthz", healthz), ("/readyz", readyz), ("/openapi.json", openapi)):

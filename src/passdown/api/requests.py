@@ -2,7 +2,7 @@
 
 Nothing here parses: the strict reader of the kernel gets the bytes as they came.
 
-Public operations: :func:`bearer_token`, :func:`require_json`, :func:`read_body`.
+Public operations: :func:`bearer_token`, :func:`require_json`, :func:`announced_length`, :func:`read_body`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ async def read_body(headers: Headers, receive: Receive, *, max_bytes: int, secon
     else as soon as the limit is passed; what follows is thrown away, not kept. Slower than ``seconds`` is
     ``request_timeout``. Raises :class:`ClientGone` if the client went away.
     """
-    announced = _announced_length(headers)
+    announced = announced_length(headers)
     if announced is not None and announced > max_bytes:
         if "expect" not in headers:
             await _discard(receive, max_bytes)
@@ -89,7 +89,8 @@ async def read_body(headers: Headers, receive: Receive, *, max_bytes: int, secon
     return b"".join(chunks)
 
 
-def _announced_length(headers: Headers) -> int | None:
+def announced_length(headers: Headers) -> int | None:
+    """The value of ``Content-Length``, or None if the body comes in chunks or there is none."""
     value = headers.get("content-length", "")
     return int(value) if value.isascii() and value.isdigit() and len(value) <= 20 else None
 

@@ -2,36 +2,38 @@
 
 One request runs: token -> role -> media type -> bytes -> strict reader -> handler -> bytes. The framework parses and
 validates nothing, so that a body is read once and by one set of rules. Handlers are synchronous and run in threads;
-operations that write, operations that read and the checking of tokens wait in lines of their own, so that a queue of
-writers never keeps a reader or a refusal waiting.
+operations that write and operations that read have threads of their own, so that a queue of writers never keeps a
+reader waiting. A body that is announced as small is received first, so that the whole request is one visit to a thread;
+any other is received only for a caller who may send it.
 
 Public operations: :class:`Desk` (what all routes share), :func:`add_operation`, :class:`Document`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
-import anyio.to_thread
-from anyio import CapacityLimiter
 from fastapi import FastAPI
 from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 
-from passdown.api.requests import BODY_SECONDS, bearer_token, read_body, require_json
+from passdown.api.requests import BODY_SECONDS, announced_length, bearer_token, read_body, require_json
 from passdown.identity.service import TokenService
 from passdown.kernel import limits
 from passdown.kernel.errors import PassdownError
 from passdown.kernel.operations import Effect, Handler, Op, Principal
 from passdown.kernel.wire import read_model
 
-TOKEN_THREADS: Final = 4
 READ_THREADS: Final = 8
 WRITE_THREADS: Final = 16
+SMALL_BODY: Final = 64 * 1024
+"""What a caller who is not known yet may send, in bytes: no more than the head of a request may hold."""
 _FILE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}\Z")
 
 T = TypeVar("T")
@@ -53,34 +55,35 @@ class Document(Protocol):
     def file_name(self) -> str: ...
 
 
+def _threads(count: int, name: str) -> Callable[[], ThreadPoolExecutor]:
+    return lambda: ThreadPoolExecutor(count, thread_name_prefix=f"passdown-{name}")
+
+
 @dataclass(frozen=True)
 class Desk:
-    """What every route shares: who checks tokens, how much may come in and how long it may take."""
+    """What every route shares: who checks tokens, how much may come in and how long it may take, in whose threads."""
 
     tokens: TokenService
     max_body: int = limits.REQUEST_BODY_BYTES
     body_seconds: float = BODY_SECONDS
-    token_line: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(TOKEN_THREADS))
-    read_line: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(READ_THREADS))
-    write_line: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(WRITE_THREADS))
+    readers: ThreadPoolExecutor = field(default_factory=_threads(READ_THREADS, "read"))
+    writers: ThreadPoolExecutor = field(default_factory=_threads(WRITE_THREADS, "write"))
 
-    async def admit(self, request: Request, effect: Effect) -> Principal:
-        """Who asks, if the role allows the effect; else ``unauthenticated`` or ``forbidden``."""
-        token = bearer_token(request.headers)
-        who = await anyio.to_thread.run_sync(self.tokens.authenticate, token, limiter=self.token_line)
+    def admit(self, token: str, effect: Effect) -> Principal:
+        """Who shows the token, if its role allows the effect; else ``unauthenticated`` or ``forbidden``."""
+        who = self.tokens.authenticate(token)
         if not who.may(effect):
             raise PassdownError("forbidden", rule="role", effect=effect)
         return who
 
-    async def read(self, request: Request) -> bytes:
+    async def receive(self, request: Request) -> bytes:
         """The body of an operation, as it came."""
-        require_json(request.headers)
         return await read_body(request.headers, request.receive, max_bytes=self.max_body, seconds=self.body_seconds)
 
     async def run(self, effect: Effect, work: Callable[[], T]) -> T:
-        """Run ``work`` in a thread of the line that its effect belongs to."""
-        line = self.read_line if effect == "read" else self.write_line
-        return await anyio.to_thread.run_sync(work, limiter=line)
+        """Run ``work`` in one of the threads that its effect has."""
+        threads = self.readers if effect == "read" else self.writers
+        return await asyncio.get_running_loop().run_in_executor(threads, work)
 
 
 def add_operation(app: FastAPI, op: Op[Any, Any], handler: Handler, desk: Desk, *, is_document: bool) -> None:
@@ -88,14 +91,24 @@ def add_operation(app: FastAPI, op: Op[Any, Any], handler: Handler, desk: Desk, 
     respond = _document_response if is_document else _model_response
 
     async def endpoint(request: Request) -> Response:
-        who = await desk.admit(request, op.effect)
-        body = await desk.read(request)
+        token = bearer_token(request.headers)
 
-        def work() -> Response:
+        def admit() -> Principal:
+            who = desk.admit(token, op.effect)
+            require_json(request.headers)
+            return who
+
+        def work(who: Principal, body: bytes) -> Response:
             ask = read_model(op.ask, body, max_bytes=desk.max_body)
             return respond(op, ask, handler(who, ask))
 
-        return await desk.run(op.effect, work)
+        announced = announced_length(request.headers)
+        if announced is not None and announced <= min(SMALL_BODY, desk.max_body):
+            body = await desk.receive(request)
+            return await desk.run(op.effect, lambda: work(admit(), body))
+        who = await desk.run("read", admit)
+        body = await desk.receive(request)
+        return await desk.run(op.effect, lambda: work(who, body))
 
     app.add_api_route(
         op.path, endpoint, methods=["POST"], name=op.name, operation_id=op.name, summary=op.summary, response_model=None

@@ -1,7 +1,8 @@
 """One opened store with its handlers: what every surface calls.
 
-The rooms are wired here and nowhere else. Handlers are made when first asked for, so that a command which only
-continues a handoff never imports the report.
+The rooms are wired here and nowhere else. A room is made when one of its operations is first asked for, so that a
+command which only continues a handoff never imports the report, and one that only reads the report as JSON never
+imports the handlers of handoffs nor the renderers.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 
 from passdown.app.paths import database_path
 from passdown.kernel.clock import Clock, SystemClock
@@ -19,6 +20,9 @@ from passdown.storage import Store, open_store
 
 Q = TypeVar("Q")
 A = TypeVar("A")
+
+REPORT_MARK: Final = "handoff_report"
+"""Every operation of the report room, and no other, has this in its wire name."""
 
 
 class Local:
@@ -41,33 +45,33 @@ class Application:
         self.store = store
         self.clock: Clock = clock or SystemClock()
         self.ids: IdSource = ids or RandomIds(self.clock)
-        self._handlers: dict[str, Handler] = {}
-        self._makers: list[Callable[[], dict[str, Handler]]] = [self._handoff, self._report]
+        self._handoff_handlers: dict[str, Handler] | None = None
+        self._report_handlers: dict[str, Handler] | None = None
 
     def _handoff(self) -> dict[str, Handler]:
-        from passdown.handoff.service import HandoffService
+        if self._handoff_handlers is None:
+            from passdown.handoff.service import HandoffService
 
-        return HandoffService(self.store, self.clock, self.ids).handlers()
+            self._handoff_handlers = HandoffService(self.store, self.clock, self.ids).handlers()
+        return self._handoff_handlers
 
     def _report(self) -> dict[str, Handler]:
+        if self._report_handlers is not None:
+            return self._report_handlers
         from passdown.report.handoff_reader import StoreHandoffReader
-        from passdown.report.render import render_markdown
         from passdown.report.service import ReportService
 
         reader = StoreHandoffReader(self.store)
-        return ReportService(self.store, self.clock, self.ids, reader, render_markdown).handlers()
+        self._report_handlers = ReportService(self.store, self.clock, self.ids, reader, _markdown).handlers()
+        return self._report_handlers
 
     def handler(self, name: str) -> Handler:
-        """The handler of an operation; rooms are wired in order until one has it."""
-        while name not in self._handlers and self._makers:
-            self._handlers.update(self._makers.pop(0)())
-        return self._handlers[name]
+        """The handler of an operation of this version."""
+        return (self._report() if REPORT_MARK in name else self._handoff())[name]
 
     def handlers(self) -> dict[str, Handler]:
         """Every handler, for a surface that serves them all."""
-        while self._makers:
-            self._handlers.update(self._makers.pop(0)())
-        return dict(self._handlers)
+        return {**self._handoff(), **self._report()}
 
     def caller(self, who: Principal) -> Local:
         """A caller for this principal."""
@@ -84,6 +88,12 @@ class Application:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _markdown(report: dict[str, Any]) -> bytes:
+    from passdown.report.render import render_markdown
+
+    return render_markdown(report)
 
 
 def open_application(

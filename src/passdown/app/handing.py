@@ -8,6 +8,7 @@ the repository does not have is refused before anything is stored.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -120,8 +121,12 @@ def _cited_by(checkout: Checkout, names: Sequence[str], evidence: _Evidence) -> 
             except PassdownError as no_file:
                 # Neither a commit nor a file: the first refusal is the one that a reader expects.
                 raise no_commit from no_file
-            item = {"label": f"file {facts['sha256'][:12]}", "source_type": "file", "descriptor": facts}
-        citations.append(evidence.add(item))
+            # Two files may hold the same bytes, and a path may be longer than a label.
+            place = hashlib.sha256(facts["path"].encode()).hexdigest()
+            item = {"label": f"file {place}", "source_type": "file", "descriptor": facts}
+        citation = evidence.add(item)
+        if citation not in citations:
+            citations.append(citation)
     return citations
 
 

@@ -7,9 +7,7 @@ is inferred from a branch or a folder.
 
 from __future__ import annotations
 
-import getpass
 import os
-import socket
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,17 +15,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from passdown.app.paths import data_directory
-from passdown.git.locate import Repository, find_repository
-from passdown.git.state import LoadedState, load_state
 from passdown.kernel.errors import PassdownError
-from passdown.kernel.operations import Principal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from passdown.app.application import Application, Local
+    from passdown.git.locate import Repository
     from passdown.git.reader import GitReader
+    from passdown.git.state import LoadedState
+    from passdown.kernel.operations import Principal
 
 Data = Annotated[str | None, typer.Option("--data", help="Data directory (else PASSDOWN_DATA, else the user's).")]
 As = Annotated[str | None, typer.Option("--as", help="Name to record as the author (else PASSDOWN_AGENT, else you).")]
@@ -81,17 +78,20 @@ class Place:
 
 def principal(name: str | None) -> Principal:
     """Embedded use knows its caller only by what it asserts; this host's own reader takes what is captured."""
-    asserted = name or os.environ.get("PASSDOWN_AGENT") or _user()
+    from passdown.kernel.operations import Principal
     from passdown.kernel.text import TextRefused, normalise_identifier
 
+    asserted = name or os.environ.get("PASSDOWN_AGENT") or _user()
     try:
         checked = normalise_identifier(asserted, max_chars=256)
     except TextRefused as refused:
         raise PassdownError("invalid_request", field="as", rule=refused.rule) from None
-    return Principal(checked, "asserted", "owner", host=socket.gethostname() or "localhost")
+    return Principal(checked, "asserted", "owner", host=os.uname().nodename or "localhost")
 
 
 def _user() -> str:
+    import getpass
+
     try:
         return getpass.getuser()
     except (OSError, KeyError):
@@ -100,6 +100,10 @@ def _user() -> str:
 
 def place(data: str | None = None, name: str | None = None) -> Place:
     """Look around from the current folder. Never writes."""
+    from passdown.app.paths import data_directory
+    from passdown.git.locate import find_repository
+    from passdown.git.state import LoadedState, load_state
+
     try:
         repository = find_repository(Path.cwd())
     except PassdownError as error:

@@ -163,13 +163,18 @@ def _evidence(answer: ContinueAnswer, verbose: bool) -> list[str]:
             word = f"read by {screen.plain(item.read_by or '')}"
         else:
             word = _ASSURANCE.get(item.assurance or "", "stored here" if item.readable else "")
+        if kind == "git_commit":
+            word += f", {held(item.remote_refs)}"
         mark = "readable" if item.readable else "NOT READABLE"
-        label = screen.plain(item.label) + (f"  ({held(item.remote_refs)})" if kind == "git_commit" else "")
-        rows.append((f"[{index}]", mark, kind, word, label))
-    if verbose or len(rows) <= _EVIDENCE_ROWS:
-        return screen.table(rows)
-    hidden = len(rows) - _EVIDENCE_ROWS
-    return [*screen.table(rows[:_EVIDENCE_ROWS]), f"  … {hidden} more with --verbose"]
+        rows.append((f"[{index}]", mark, _KINDS.get(kind, kind), screen.plain(item.label), word))
+    shown = rows if verbose else rows[:_EVIDENCE_ROWS]
+    lines = []
+    for number, mark, kind, label, word in shown:
+        lines += [f"  {number} {kind} {label}", f"      {mark}, {word}"]
+    if len(shown) < len(rows):
+        lines.append(f"  … {len(rows) - len(shown)} more with --verbose")
+    return lines
 
 
+_KINDS = {"git_commit": "commit", "content": "note", "worktree": "uncommitted files at"}
 _EVIDENCE_ROWS = 12

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _WORDS = {
     "no_handoff": "○ no handoff",
-    "unproved": "? complete, unproved",
+    "unproved": "✓ complete, unproved",
     "evidence_unavailable": "! evidence gone",
 }
 _MAX_ROWS = 20

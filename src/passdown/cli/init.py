@@ -18,7 +18,6 @@ import typer
 
 from passdown.cli import screen
 from passdown.cli.context import As, Data, Json, Place, Yes, place
-from passdown.git.state import WorktreeState, save_state
 from passdown.kernel.errors import PassdownError
 
 if TYPE_CHECKING:
@@ -44,7 +43,8 @@ def machine_zone(environment: Mapping[str, str], localtime: Path = Path("/etc/lo
     if not name and localtime.is_symlink():
         _, found, rest = str(localtime.readlink()).partition("zoneinfo/")
         name = rest if found else ""
-    return name if name and is_zone(name) else "UTC"
+    # Machines without a place of their own say "Etc/UTC"; one name for one zone reads better on a page.
+    return name if name and name != "Etc/UTC" and is_zone(name) else "UTC"
 
 
 def proposed_key(name: str) -> str:
@@ -202,6 +202,8 @@ def _carry_out(call: Caller, plan: _Plan) -> WorkstreamDescriptor:
 
 def bind(here: Place, scope_id: str, new_instance_id: str) -> None:
     """Record the chosen workstream in this worktree's own git directory; its instance id stays."""
+    from passdown.git.state import WorktreeState, save_state
+
     state = here.loaded.state
     save_state(
         here.require_repository(),

@@ -92,6 +92,8 @@ app.add_typer(token_app, name="token")
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    # No plug-in of the model library is used; looking for some reads the metadata of every installed package.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         outcome: Any = app(args=arguments, prog_name="passdown", standalone_mode=False)
     except PassdownError as error:
@@ -107,6 +109,11 @@ def run(arguments: list[str] | None = None) -> int:
         # Whoever read our output went away: there is nobody to tell. Python would complain again while flushing.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as error:  # noqa: BLE001 - the last door: a fault of ours is told in one shape, like any refusal
+        if os.environ.get("PASSDOWN_DEBUG"):
+            raise
+        _complain(PassdownError("internal_error", rule=type(error).__name__))
+        return 1
     return outcome if isinstance(outcome, int) else 0
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -97,6 +96,8 @@ def _project(call: Caller, here: Place, named: str | None) -> tuple[str, str | N
 
 def write_whole(path: Path, body: bytes) -> None:
     """Write a file in one step: a reader sees the old bytes or the new ones, never a part."""
+    import tempfile
+
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:

@@ -12,14 +12,10 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TextIO
 
-from passdown.kernel.escape import display_width, fit, terminal
+from passdown.kernel.symbols import STATUS_SYMBOLS
 
 SYMBOLS: Final[Mapping[str, str]] = {
-    "continuable": "▶",
-    "blocked": "■",
-    "complete": "✔",
-    "no_handoff": "○",
-    "unknown": "?",
+    **STATUS_SYMBOLS,
     "aligned": "=",
     "ahead": "+",
     "behind": "-",
@@ -51,16 +47,22 @@ def width() -> int:
 
 def plain(text: str) -> str:
     """Anybody's text as one harmless line."""
+    from passdown.kernel.escape import terminal
+
     return terminal(text)
 
 
 def short(text: str, columns: int) -> str:
     """Anybody's text within a column, with an ellipsis where it does not fit."""
+    from passdown.kernel.escape import fit, terminal
+
     return fit(terminal(text), columns)
 
 
 def wrapped(text: str, indent: int, columns: int | None = None) -> list[str]:
     """``text`` cut into lines of display width, at spaces where there are some; further lines are indented."""
+    from passdown.kernel.escape import display_width, terminal
+
     room = max(20, (columns or width()) - indent)
     lines: list[str] = []
     for paragraph in terminal(text, keep_newlines=True).split("\n"):
@@ -82,6 +84,8 @@ def wrapped(text: str, indent: int, columns: int | None = None) -> list[str]:
 
 
 def _prefix(text: str, room: int) -> str:
+    from passdown.kernel.escape import display_width
+
     end = 1
     while end < len(text) and display_width(text[: end + 1]) <= room:
         end += 1
@@ -90,11 +94,15 @@ def _prefix(text: str, room: int) -> str:
 
 def pad(text: str, columns: int) -> str:
     """``text`` filled with spaces to a display width."""
+    from passdown.kernel.escape import display_width
+
     return text + " " * max(0, columns - display_width(text))
 
 
 def fields(items: Iterable[tuple[str, str]], indent: int = 2) -> list[str]:
     """Aligned ``label  value`` lines; long values are wrapped under themselves."""
+    from passdown.kernel.escape import display_width
+
     pairs = list(items)
     label_width = max((display_width(label) for label, _ in pairs), default=0) + 2
     out = []
@@ -108,6 +116,8 @@ def fields(items: Iterable[tuple[str, str]], indent: int = 2) -> list[str]:
 
 def table(rows: Sequence[Sequence[str]], indent: int = 2) -> list[str]:
     """Aligned columns; the last one takes what is left of the line and is shortened with an ellipsis."""
+    from passdown.kernel.escape import display_width, fit
+
     if not rows:
         return []
     widths = [max(display_width(row[index]) for row in rows) for index in range(len(rows[0]) - 1)]

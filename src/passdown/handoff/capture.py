@@ -5,23 +5,26 @@ when the principal carries the name of the host whose own reader took them; from
 ``caller_supplied``. Content is always the caller's word.
 
 A derived identity makes the same fact one source: ``<oid>@<12 hex of the body's sha256>`` for a commit,
-``<path>@<sha256>`` for a file, ``<head>@<12 hex>`` for a worktree, ``sha256:<hex>`` for content. What a caller merely
-says gets the same with ``-said`` behind it, and may not choose an identity of the reader's form, so that words can
-never stand where a reading will want to be. The identity of a commit always begins with its id, chosen or derived, so
-that a reference alone tells which commit is meant.
+``<path>@<sha256>`` for a file, ``<head>@<12 hex>`` for a worktree, ``sha256:<hex>`` for text and ``sha256:<hex>@json``
+for JSON. What a caller merely says of a commit, a file or a worktree gets the same with ``-said`` behind it. A chosen
+identity may have the form of a derived one only if it is the one that this capture derives, so that nothing ever stands
+where another reading will want to be. The identity of a commit always begins with its id, chosen or derived, so that a
+reference alone tells which commit is meant.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from passdown.handoff.facts import FACTS_OF, FileFacts, GitCommitFacts, WorktreeFacts
 from passdown.handoff.models import Assurance, Materialization, SourceType
+from passdown.handoff.places import within
 from passdown.kernel import limits
 from passdown.kernel.canonical import canonical_bytes, canonical_bytes_of_validated
 from passdown.kernel.errors import PassdownError
@@ -31,6 +34,13 @@ from passdown.kernel.wire import Wire, dump, validate
 
 LABEL_CHARS = 100
 LABEL_PATHS = 3
+_DERIVED: Final[Mapping[str, re.Pattern[str]]] = {
+    "content": re.compile(r"sha256:[0-9a-f]{64}(@json)?"),
+    "git_commit": re.compile(r"[0-9a-f]+@[0-9a-f]{12}(-said)?"),
+    "file": re.compile(r".+@[0-9a-f]{64}(-said)?"),
+    "worktree": re.compile(r"(unborn|[0-9a-f]+)@[0-9a-f]{12}(-said)?"),
+}
+"""The forms that derived identities have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +78,12 @@ def _content_body(content: Any) -> tuple[bytes, str, str]:
             text = normalise_text(content, max_chars=limits.SOURCE_BODY_BYTES, required=True)
         except TextRefused as refused:
             if refused.rule == "too_long":
-                raise PassdownError("source_too_large", limit=limits.SOURCE_BODY_BYTES, actual=len(content)) from None
+                actual = len(content.encode("utf-8", "surrogatepass"))
+                raise PassdownError("source_too_large", limit=limits.SOURCE_BODY_BYTES, actual=actual) from None
             raise _invalid("content", refused.rule) from None
         return text.encode(), "text/plain", _short(text)
-    body = canonical_bytes(content)
+    with within("content"):
+        body = canonical_bytes(content)
     return body, "application/json", _short(body[: LABEL_CHARS * 8].decode(errors="ignore"))
 
 
@@ -84,7 +96,8 @@ def _facts_label(facts: Wire) -> str:
         raise TypeError(type(facts).__name__)
     named = [entry.path for entry in facts.entries[:LABEL_PATHS]]
     more = len(facts.entries) - len(named) + facts.omitted_paths
-    return f"{facts.head[:12] if facts.head else '-'}: {', '.join(named)}{f' +{more}' if more else ''}"
+    place = facts.head[:12] if facts.head else "-"
+    return f"{place}: {', '.join(named)}{f' +{more}' if more else ''}" if named or more else place
 
 
 def _reader_id(facts: Wire, body_sha256: bytes) -> str:
@@ -127,13 +140,15 @@ def record(
         if content is None:
             raise _invalid("content", "missing")
         body, media_type, label = _content_body(content)
-        derived = f"sha256:{hashlib.sha256(body).hexdigest()}"
+        # The same bytes as text and as JSON are two facts: they differ in media type.
+        derived = f"sha256:{hashlib.sha256(body).hexdigest()}{'' if media_type == 'text/plain' else '@json'}"
     else:
         if content is not None:
             raise _invalid("content", "not_for_this_source_type")
         if descriptor is None:
             raise _invalid("descriptor", "missing")
-        facts = validate(FACTS_OF[source_type], descriptor)
+        with within("descriptor"):
+            facts = validate(FACTS_OF[source_type], descriptor)
         media_type = "application/json"
         body = canonical_bytes_of_validated(dump(facts))
         label = _facts_label(facts)
@@ -145,9 +160,9 @@ def record(
         if who.host is not None:
             assurance, read_by = "host_read", who.host
         else:
-            if source_id == derived:
-                raise _invalid("source_id", "reserved_for_reader")
             derived += "-said"
+    if source_id is not None and source_id != derived and _DERIVED[source_type].fullmatch(source_id):
+        raise _invalid("source_id", "reserved_for_derived")
     if len(body) > limits.SOURCE_BODY_BYTES:
         raise PassdownError("source_too_large", limit=limits.SOURCE_BODY_BYTES, actual=len(body))
     return SourceRecord(

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from passdown.handoff import store
 from passdown.handoff.evidence import Resolved, resolve
-from passdown.handoff.models import ArtifactRef, HandoffContent, Recorder, handoff_ref
+from passdown.handoff.models import ArtifactRef, HandoffContent, PreparedHandoff, Recorder, handoff_ref
 from passdown.handoff.operations import ContinueAnswer, ContinueHandoffAsk, ExactTarget, PreparedTarget
-from passdown.handoff.revisions import content_value, require_own
+from passdown.handoff.revisions import content_value, require_own, to_head
 from passdown.handoff.rules import (
     Head,
     cited,
@@ -22,6 +22,7 @@ from passdown.handoff.rules import (
     is_unproved,
     next_action_reasons,
     objective_relation,
+    rests_on,
 )
 from passdown.kernel import limits
 from passdown.kernel.errors import PassdownError
@@ -39,6 +40,7 @@ class _Selected:
     ref: ArtifactRef | None
     row: store.RevisionRow | None
     resolved: Resolved
+    superseded: bool
 
 
 class Continuation:
@@ -73,12 +75,13 @@ def _select(session: Session, ask: ContinueHandoffAsk) -> _Selected:
         digest = content_digest(content_bytes(value, limits.HANDOFF_BYTES_CONFIGURABLE))
         if digest != prepared.content_digest:
             raise PassdownError("prepared_digest_mismatch", expected=prepared.content_digest, actual=digest)
-        return _Selected(head, prepared.content, digest, None, None, resolve(session, ask.scope_id, head, cited(value)))
+        resolved = resolve(session, ask.scope_id, head, cited(value))
+        return _Selected(head, prepared.content, digest, None, None, resolved, _has_passed(session, prepared, head))
     if isinstance(ask.target, ExactTarget):
-        require_own(session, ask.scope_id, head, ask.target.handoff_ref)
+        require_own(session, head, ask.target.handoff_ref, "target.handoff_ref")
         wanted = ask.target.handoff_ref.revision
     elif head is None:
-        return _Selected(None, None, None, None, None, Resolved(None, {}))
+        return _Selected(None, None, None, None, None, Resolved(None, {}), superseded=False)
     else:
         wanted = head.revision
     row = store.revision(session, ask.scope_id, wanted)
@@ -87,7 +90,16 @@ def _select(session: Session, ask: ContinueHandoffAsk) -> _Selected:
     content = content_value(row)
     resolved = resolve(session, ask.scope_id, head, cited(dump(content)))
     ref = handoff_ref(row.artifact_id, row.revision)
-    return _Selected(head, content, row.content_digest, ref, row, resolved)
+    return _Selected(
+        head, content, row.content_digest, ref, row, resolved, superseded=head is None or wanted != head.revision
+    )
+
+
+def _has_passed(session: Session, prepared: PreparedHandoff, head: Head | None) -> bool:
+    """Whether another handoff was committed after the base of this one. A store without any cannot tell."""
+    if head is None or to_head(prepared.base, "target.prepared.base") == head:
+        return False
+    return store.revision_digest(session, prepared.scope_id, head.revision) != prepared.content_digest
 
 
 def _answer(ask: ContinueHandoffAsk, selected: _Selected) -> ContinueAnswer:
@@ -101,12 +113,12 @@ def _answer(ask: ContinueHandoffAsk, selected: _Selected) -> ContinueAnswer:
     reasons = next_action_reasons(
         content=value,
         checks=checks,
-        is_current=is_current,
-        is_prepared=isinstance(ask.target, PreparedTarget),
+        superseded=selected.superseded,
         relation=ask.workspace.relation if ask.workspace else None,
         files_gone=bool(uncommitted and uncommitted.gone),
     )
     row = selected.row
+    support = [] if value is None else rests_on(value)
     return ContinueAnswer.model_validate(
         {
             "trust": "untrusted_history",
@@ -125,7 +137,7 @@ def _answer(ask: ContinueHandoffAsk, selected: _Selected) -> ContinueAnswer:
             "evidence_checks": tuple(checks),
             "evidence": tuple(selected.resolved.view(citation) for citation in citations),
             "unproved": content is not None
-            and is_unproved(content.disposition, [selected.resolved.assurance(citation) for citation in citations]),
+            and is_unproved(content.disposition, map(selected.resolved.assurance, support)),
             "objective_relation": objective_relation(content.objective if content else "", ask.current_objective),
             "workspace": ask.workspace,
             "next_action_usable": not reasons,

@@ -28,7 +28,8 @@ def unpack(kind: str, cursor: str | None) -> tuple[int, bytes] | None:
             raise ValueError(cursor)
     except (ValueError, binascii.Error):
         raise PassdownError("invalid_cursor", field="cursor") from None
-    number = int.from_bytes(rest[:8], "big")
-    if number > limits.MAX_SAFE_INTEGER:
+    number, key = int.from_bytes(rest[:8], "big"), rest[8:]
+    # Base 64 has several spellings of the same bytes; only the one that this list writes is its own.
+    if number > limits.MAX_SAFE_INTEGER or pack(kind, number, key) != cursor:
         raise PassdownError("invalid_cursor", field="cursor")
-    return number, rest[8:]
+    return number, key

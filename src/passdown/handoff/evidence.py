@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from passdown.handoff import store
 from passdown.handoff.rules import CitationValue, Head, reference
 from passdown.kernel.errors import PassdownError
+from passdown.kernel.wire import MAX_LISTED_ERRORS
 from passdown.storage.session import Session
 
 
@@ -58,12 +59,10 @@ def resolve(session: Session, scope_id: str, head: Head | None, citations: Itera
     return Resolved(head, store.source_facts(session, scope_id, keys) if keys else {})
 
 
-def require_readable(resolved: Resolved, citations: Sequence[CitationValue]) -> None:
-    """``citation_not_readable`` naming each citation that does not resolve, by its place among the distinct ones."""
+def require_readable(resolved: Resolved, placed: Iterable[tuple[str, CitationValue]]) -> None:
+    """``citation_not_readable`` naming the place of each citation that does not resolve."""
     missing = [
-        {"field": f"citations.{index}", "rule": "not_readable", "citation": citation}
-        for index, citation in enumerate(citations)
-        if not resolved.readable(citation)
+        {"field": place, "rule": "not_readable"} for place, citation in placed if not resolved.readable(citation)
     ]
     if missing:
-        raise PassdownError("citation_not_readable", errors=missing[:20], error_count=len(missing))
+        raise PassdownError("citation_not_readable", errors=missing[:MAX_LISTED_ERRORS], error_count=len(missing))

@@ -8,14 +8,27 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from passdown.kernel import limits
+from passdown.kernel.text import TextRefused, normalise_text
 from passdown.kernel.wire import Count, Sha256Hex, Wire, identifier, text
 
 Oid = Annotated[str, Field(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
 PATH_CHARS = 4_096
-PathText = Annotated[str, text(PATH_CHARS, required=False), Field(min_length=1)]
+
+
+def _name(value: str) -> str:
+    """A path in NFC. CR LF stays: in a name it is no line end, and the file is found by it again."""
+    try:
+        return "\r\n".join(normalise_text(part, max_chars=PATH_CHARS, required=False) for part in value.split("\r\n"))
+    except TextRefused as refused:
+        raise PydanticCustomError("text", "{rule}", {"rule": refused.rule}) from None
+
+
+# The length is that in NFC, so it is looked at last.
+PathText = Annotated[str, AfterValidator(_name), Field(min_length=1, max_length=PATH_CHARS)]
 SignedInt = Annotated[int, Field(ge=-limits.MAX_SAFE_INTEGER, le=limits.MAX_SAFE_INTEGER)]
 SUBJECT_CHARS = 1_000
 AUTHOR_CHARS = 256

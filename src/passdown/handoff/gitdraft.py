@@ -14,6 +14,8 @@ Locale = Literal["zh-CN", "en"]
 WORKTREE_LABEL: Final = "worktree"
 NAMED_PATHS: Final = 5
 STATEMENT_PATH_CHARS: Final = 200
+STATEMENT_SUBJECT_CHARS: Final = 300
+"""A longer subject is visibly cut in the statement, so that ten fit into one handoff; its source has all of it."""
 
 _WORDS: Final[Mapping[str, Mapping[Locale, str]]] = {
     "commit": {"en": "Committed: {subject}", "zh-CN": "已提交：{subject}"},
@@ -60,7 +62,7 @@ class GitDraft:
 
 def commit_label(oid: str) -> str:
     """The inline label of a commit."""
-    return f"commit {oid[:12]}"
+    return f"commit {oid}"
 
 
 def _inline(label: str) -> list[dict[str, str]]:
@@ -69,6 +71,8 @@ def _inline(label: str) -> list[dict[str, str]]:
 
 def _commit_text(commit: Mapping[str, Any], tags: Sequence[str], locale: Locale) -> str:
     subject = str(commit["subject"]).strip()
+    if len(subject) > STATEMENT_SUBJECT_CHARS:
+        subject = subject[: STATEMENT_SUBJECT_CHARS - 1] + "…"
     if tags:
         return _WORDS["tag"][locale].format(name=", ".join(tags[:NAMED_PATHS]), subject=subject)
     return _WORDS["commit"][locale].format(subject=subject) if subject else _WORDS["no_subject"][locale]

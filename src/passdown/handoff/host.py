@@ -6,9 +6,8 @@ and nothing that it names is run (room ``git``). What does not fit a descriptor 
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from passdown.git.facts import Commit, StatusEntry, WorktreeStatus
 from passdown.git.reader import GitReader
@@ -18,27 +17,28 @@ from passdown.handoff.operations import MAX_CHANGED_PATHS, UncommittedFiles, Wor
 from passdown.handoff.relation import combine, deciding_commits
 from passdown.kernel import limits
 from passdown.kernel.canonical import canonical_bytes
+from passdown.kernel.text import nfc
 from passdown.kernel.wire import build, validate
 
+T = TypeVar("T")
 MAX_REMOTE_REFS = 100
-_ROOM = 8 * 1024
-"""Bytes of a body that are left for its members beside the list of paths."""
+REMOTE_REFS_BYTES = 64 * 1024
+"""Bytes of a body that the names of remote-tracking refs may take."""
 
 
 def _line(value: str, limit: int) -> str:
-    return unicodedata.normalize("NFC", value.replace("\r\n", "\n"))[:limit]
+    return nfc(value.replace("\r\n", "\n"))[:limit]
 
 
 def _fits(path: str) -> bool:
-    return 0 < len(unicodedata.normalize("NFC", path)) <= PATH_CHARS
+    return 0 < len(nfc(path)) <= PATH_CHARS
 
 
-def _within_body(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The longest run from the start whose canonical form leaves room in a captured body."""
-    budget = limits.SOURCE_BODY_BYTES - _ROOM
-    kept: list[Mapping[str, Any]] = []
+def _fitting(items: Sequence[T], budget: int) -> list[T]:
+    """The longest run from the start whose canonical form has at most ``budget`` bytes."""
+    kept: list[T] = []
     for item in items:
-        budget -= len(canonical_bytes(dict(item))) + 1
+        budget -= len(canonical_bytes(item)) + 1
         if budget < 0:
             break
         kept.append(item)
@@ -50,7 +50,8 @@ def commit_descriptor(commit: Commit, remote_refs: Sequence[str]) -> dict[str, A
     paths = [
         {"path": item.path, "added": item.added, "deleted": item.deleted} for item in commit.paths if _fits(item.path)
     ]
-    return {
+    refs = [name for name in remote_refs[:MAX_REMOTE_REFS] if len(nfc(name)) <= 1_024]
+    header = {
         "oid": commit.oid,
         "parents": list(commit.parents[:256]),
         "author": {
@@ -64,11 +65,17 @@ def commit_descriptor(commit: Commit, remote_refs: Sequence[str]) -> dict[str, A
             "offset_minutes": commit.committer_offset,
         },
         "subject": _line(commit.subject, SUBJECT_CHARS),
-        "subject_chars": len(commit.subject),
-        "paths": _within_body(paths[: limits.COMMIT_PATHS]),
+        "subject_chars": len(nfc(commit.subject)),
+        "paths": [],
         "paths_total": commit.paths_total,
-        "remote_refs": [name for name in remote_refs[:MAX_REMOTE_REFS] if len(name) <= 1_024],
+        "remote_refs": _fitting(refs, REMOTE_REFS_BYTES),
     }
+    return header | {"paths": _fitting(paths[: limits.COMMIT_PATHS], _left(header))}
+
+
+def _left(header: Mapping[str, Any]) -> int:
+    """Bytes of a captured body that are left for a list which is still empty in ``header``."""
+    return limits.SOURCE_BODY_BYTES - len(canonical_bytes(header))
 
 
 def _entry(entry: StatusEntry) -> dict[str, Any]:
@@ -83,13 +90,16 @@ def _entry(entry: StatusEntry) -> dict[str, Any]:
 
 def worktree_descriptor(status: WorktreeStatus) -> dict[str, Any]:
     """Every uncommitted path without content, as ``WorktreeFacts`` has it."""
-    entries = _within_body([_entry(entry) for entry in status.entries if _fits(entry.path)][: limits.WORKTREE_PATHS])
-    return {
+    found = [_entry(entry) for entry in status.entries if _fits(entry.path)][: limits.WORKTREE_PATHS]
+    total = status.omitted_paths + len(status.entries)
+    header: dict[str, Any] = {
         "head": status.head,
-        "entries": entries,
-        "omitted_paths": status.omitted_paths + len(status.entries) - len(entries),
+        "entries": [],
+        "omitted_paths": total,
         "omitted_bytes": status.omitted_bytes,
     }
+    entries = _fitting(found, _left(header))
+    return header | {"entries": entries, "omitted_paths": total - len(entries)}
 
 
 class Checkout:
@@ -118,7 +128,7 @@ class Checkout:
         status = self.git.status()
         oids = deciding_commits(content)
         found = self.git.relations(oids, status.head) if oids else {}
-        paths = [unicodedata.normalize("NFC", entry.path) for entry in status.entries if _fits(entry.path)]
+        paths = [nfc(entry.path) for entry in status.entries if _fits(entry.path)]
         return build(
             Workspace,
             head=status.head,
@@ -130,14 +140,17 @@ class Checkout:
 
     def _uncommitted(self, recorded: WorktreeFacts) -> UncommittedFiles:
         """Compare by content: a file that was committed since is still there."""
-        found = recheck(self.git.repository.worktree, [entry.path for entry in recorded.entries])
+        # A repository inside this one is recorded with a final slash; it is there as long as its folder is.
+        places = {entry.path: entry.path.removesuffix("/") for entry in recorded.entries}
+        found = recheck(self.git.repository.worktree, places.values())
         present, not_recorded = 0, recorded.omitted_paths
         changed: list[str] = []
         gone: list[str] = []
         for entry in recorded.entries:
-            now = found[entry.path]
+            now = found[places[entry.path]]
             is_gone = now.kind == "gone"
-            if entry.status == "deleted":
+            # A path that was only taken out of the index is deleted too, but its bytes lay there and were read.
+            if entry.status == "deleted" and entry.size is None:
                 present, changed = (present + 1, changed) if is_gone else (present, [*changed, entry.path])
             elif is_gone:
                 gone.append(entry.path)

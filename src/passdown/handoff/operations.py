@@ -357,7 +357,7 @@ LIST_SOURCES: Final = Op(
     ListSourcesAnswer,
     ("invalid_cursor",),
     "read",
-    "List the sources of a workstream, in byte order of type and id.",
+    "List the sources of a workstream, in the order of the revision that was current when they were captured.",
     "default",
 )
 PREPARE_HANDOFF: Final = Op(

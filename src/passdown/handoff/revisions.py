@@ -12,17 +12,22 @@ from passdown.kernel.wire import validate
 from passdown.storage.session import Session
 
 
-def to_head(ref: ArtifactRef | None) -> Head | None:
-    """A reference as the rules know it."""
-    return None if ref is None else Head(ref.artifact_id, ref.revision)
+def to_head(ref: ArtifactRef | None, field: str) -> Head | None:
+    """The base named in ``field`` as the rules know it; ``invalid_request`` if it is no handoff."""
+    if ref is None:
+        return None
+    if ref.family != HANDOFF_FAMILY:
+        errors = [{"field": f"{field}.family", "rule": "not_a_handoff"}]
+        raise PassdownError("invalid_request", errors=errors, error_count=1)
+    return Head(ref.artifact_id, ref.revision)
 
 
-def require_own(session: Session, scope_id: str, head: Head | None, ref: ArtifactRef) -> None:
-    """Refuse a reference that is not of this scope: ``handoff_scope_mismatch`` if it is of another one."""
+def require_own(session: Session, head: Head | None, ref: ArtifactRef, field: str) -> None:
+    """Refuse a reference that is not of the scope of ``head``: ``handoff_scope_mismatch`` if it is of another one."""
     if ref.family == HANDOFF_FAMILY and head is not None and ref.artifact_id == head.artifact_id:
         return
     owner = store.scope_of_artifact(session, ref.artifact_id) if ref.family == HANDOFF_FAMILY else None
-    raise PassdownError("handoff_not_found" if owner is None else "handoff_scope_mismatch", field="handoff_ref")
+    raise PassdownError("handoff_not_found" if owner is None else "handoff_scope_mismatch", field=field)
 
 
 def content_value(row: store.RevisionRow) -> HandoffContent:

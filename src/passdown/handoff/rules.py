@@ -40,8 +40,8 @@ def reference(citation: CitationValue) -> Reference:
         ref = citation["source_ref"]
         return Reference(source_key(ref["source_type"], ref["source_id"]))
     ref = citation["artifact_ref"]
-    # A family other than handoff has no table in this version: it resolves to nothing.
-    artifact_id = ref["artifact_id"] if ref["family"] == "handoff" else ""
+    # A family other than handoff has no table in this version: NUL, which no id holds, makes it resolve to nothing.
+    artifact_id = ref["artifact_id"] if ref["family"] == "handoff" else f"{ref['family']}\0{ref['artifact_id']}"
     return Reference(None, artifact_id, ref["revision"])
 
 
@@ -53,16 +53,27 @@ def claims(content: Mapping[str, Any]) -> Iterator[tuple[str, int | None, Sequen
         yield "next_action", None, content["next_action"]["citations"]
 
 
+def placed(content: Mapping[str, Any]) -> Iterator[tuple[str, CitationValue]]:
+    """Every citation with its place in the content, as ``state.0.citations.2``; repeated ones too."""
+    for claim, index, citations in claims(content):
+        for number, citation in enumerate(citations):
+            yield f"{claim if index is None else f'{claim}.{index}'}.citations.{number}", citation
+    for number, omission in enumerate(content["omissions"]):
+        if omission["citation"] is not None:
+            yield f"omissions.{number}.citation", omission["citation"]
+
+
 def cited(content: Mapping[str, Any]) -> list[CitationValue]:
     """Every distinct citation in order of first appearance: state, next action, omissions."""
     found: dict[Reference, CitationValue] = {}
-    for _, _, citations in claims(content):
-        for citation in citations:
-            found.setdefault(reference(citation), citation)
-    for omission in content["omissions"]:
-        if omission["citation"] is not None:
-            found.setdefault(reference(omission["citation"]), omission["citation"])
+    for _, citation in placed(content):
+        found.setdefault(reference(citation), citation)
     return list(found.values())
+
+
+def rests_on(content: Mapping[str, Any]) -> list[CitationValue]:
+    """What the statements of ``state`` cite: an omission and a proposal prove nothing of what is said to be done."""
+    return [citation for claim, _, citations in claims(content) if claim == "state" for citation in citations]
 
 
 def content_bytes(content: dict[str, Any], limit: int) -> bytes:
@@ -95,7 +106,7 @@ def evidence_checks(content: Mapping[str, Any], readable: Callable[[CitationValu
 
 
 def is_unproved(disposition: str, assurances: Iterable[str | None]) -> bool:
-    """A ``complete`` for which no cited evidence was read by Passdown's own reader rests on words alone."""
+    """A ``complete`` for which nothing that it rests on was read by Passdown's own reader rests on words alone."""
     return disposition == "complete" and "host_read" not in set(assurances)
 
 
@@ -149,8 +160,7 @@ def next_action_reasons(
     *,
     content: Mapping[str, Any] | None,
     checks: Sequence[Mapping[str, Any]],
-    is_current: bool,
-    is_prepared: bool,
+    superseded: bool,
     relation: str | None,
     files_gone: bool,
 ) -> list[str]:
@@ -163,7 +173,7 @@ def next_action_reasons(
     reasons = []
     if any(check["claim"] == "next_action" and check["status"] == "unavailable" for check in checks):
         reasons.append("evidence_unavailable")
-    if not is_current and not is_prepared:
+    if superseded:
         reasons.append("superseded")
     if relation is None:
         reasons.append("workspace_not_given")

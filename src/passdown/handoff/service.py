@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from passdown.handoff import drafts, store
+from passdown.handoff.capture import SourceRecord
 from passdown.handoff.continuation import Continuation
 from passdown.handoff.cursors import pack, unpack
 from passdown.handoff.evidence import require_readable, resolve
@@ -36,6 +37,7 @@ from passdown.handoff.operations import (
     PrepareHandoffAsk,
     RevisionSummary,
 )
+from passdown.handoff.places import within
 from passdown.handoff.revisions import content_value, require_own, to_head
 from passdown.handoff.rules import (
     CitationValue,
@@ -46,7 +48,9 @@ from passdown.handoff.rules import (
     content_digest,
     decide_commit,
     is_unproved,
+    placed,
     reference,
+    rests_on,
 )
 from passdown.handoff.sources import Captured, SourceService, capture, record_of, ref_of
 from passdown.kernel import limits
@@ -55,7 +59,7 @@ from passdown.kernel.errors import PassdownError
 from passdown.kernel.ids import IdSource
 from passdown.kernel.operations import Handler, Principal
 from passdown.kernel.timestamps import format_timestamp
-from passdown.kernel.wire import dump, validate
+from passdown.kernel.wire import Wire, dump, validate
 from passdown.storage.session import Session, Store
 
 MAX_CANDIDATES = 64
@@ -69,6 +73,7 @@ class HandoffService:
             raise PassdownError(
                 "invalid_request",
                 errors=[{"field": "max_bytes", "rule": "range"}],
+                error_count=1,
                 limit=limits.HANDOFF_BYTES_CONFIGURABLE,
             )
         self._database = database
@@ -97,8 +102,8 @@ class HandoffService:
 
     def prepare_handoff(self, who: Principal, ask: PrepareHandoffAsk) -> PrepareHandoffAnswer:
         """Capture inline evidence, gather what may be cited, and return the deterministic draft."""
-        records = _records(who, ask.scope_id, [item for item in ask.evidence if isinstance(item, InlineEvidence)])
-        named = [dump(item) for item in ask.evidence if not isinstance(item, InlineEvidence)]
+        records = _records(who, ask.scope_id, ask.evidence)
+        named = [(index, dump(item)) for index, item in enumerate(ask.evidence) if not isinstance(item, InlineEvidence)]
         now_us = self._clock.now_us()
 
         def work(session: Session) -> PrepareHandoffAnswer:
@@ -106,7 +111,8 @@ class HandoffService:
             captured = _capture_all(session, records, who=who, now_us=now_us, head=head)
             inline = {label: _citation(item.row) for label, item in captured.items()}
             parts = drafts.resolve_inline(ask.state, ask.next_action, ask.omissions, inline)
-            offered: list[CitationValue] = [*named, *inline.values()]
+            offered: list[CitationValue] = [item for _, item in named]
+            offered += inline.values()
             recent = store.sources_after(
                 session, ask.scope_id, (0, b""), MAX_CANDIDATES, exactly_revision=head.revision if head else 0
             )
@@ -115,7 +121,7 @@ class HandoffService:
                 offered.append({"kind": "artifact", "artifact_ref": dump(handoff_ref(head.artifact_id, head.revision))})
             distinct = list({reference(citation): citation for citation in offered}.values())
             resolved = resolve(session, ask.scope_id, head, distinct)
-            require_readable(resolved, distinct)
+            require_readable(resolved, [(f"evidence.{index}", item) for index, item in named])
             candidates = [
                 Candidate(citation=typed, label=resolved.view(value)["label"])
                 for typed, value in zip(_typed(distinct), distinct, strict=True)
@@ -129,20 +135,27 @@ class HandoffService:
     def finalize_handoff(self, who: Principal, ask: FinalizeHandoffAsk) -> PreparedHandoff:
         """Check a draft and every citation, and return the prepared handoff on the head of this moment."""
         draft = ask.draft
-        parts = drafts.resolve_inline(draft.state, draft.next_action, draft.omissions, {})
-        content = drafts.content_of(draft.objective, draft.disposition, parts)
-        return self._database.read(lambda session: self._prepare(session, ask.scope_id, content))
+        with within("draft"):
+            parts = drafts.resolve_inline(draft.state, draft.next_action, draft.omissions, {})
+            content = drafts.content_of(draft.objective, draft.disposition, parts)
 
-    def _prepare(self, session: Session, scope_id: str, content: HandoffContent) -> PreparedHandoff:
+        def work(session: Session) -> PreparedHandoff:
+            head = store.head(session, ask.scope_id)
+            with within("draft"):
+                return self._prepare(session, ask.scope_id, head, content, base=head)
+
+        return self._database.read(work)
+
+    def _prepare(
+        self, session: Session, scope_id: str, head: Head | None, content: HandoffContent, *, base: Head | None
+    ) -> PreparedHandoff:
         value = dump(content)
         data = content_bytes(value, self._max_bytes)
-        head = store.head(session, scope_id)
-        citations = cited(value)
-        require_readable(resolve(session, scope_id, head, citations), citations)
+        require_readable(resolve(session, scope_id, head, cited(value)), placed(value))
         return PreparedHandoff(
             schema=PREPARED_SCHEMA,
             scope_id=scope_id,
-            base=handoff_ref(head.artifact_id, head.revision) if head else None,
+            base=_ref(base),
             content=content,
             content_digest=content_digest(data),
         )
@@ -164,7 +177,7 @@ class HandoffService:
         if digest != prepared.content_digest:
             raise PassdownError("prepared_digest_mismatch", expected=prepared.content_digest, actual=digest)
         scope_id = prepared.scope_id
-        base = to_head(prepared.base)
+        base = to_head(prepared.base, "base")
         head = store.head(session, scope_id)
         facts = CommitFacts(
             head,
@@ -172,13 +185,13 @@ class HandoffService:
             store.revision_digest(session, scope_id, base.revision + 1 if base else 1),
         )
         decision = decide_commit(base, digest, facts)
-        current = handoff_ref(head.artifact_id, head.revision) if head else None
         if decision.kind == "conflict":
-            raise _conflict(current)
+            raise _conflict(head)
         artifact_id = head.artifact_id if head else new_artifact_id
         if decision.kind == "append":
             citations = cited(value)
-            require_readable(resolve(session, scope_id, head, citations), citations)
+            with within("content"):
+                require_readable(resolve(session, scope_id, head, citations), placed(value))
             appended = store.append_revision(
                 session,
                 scope_id,
@@ -191,7 +204,7 @@ class HandoffService:
                 who=who,
             )
             if not appended:
-                raise _conflict(current)
+                raise _conflict(head)
         return CommitAnswer(
             handoff_ref=handoff_ref(artifact_id, decision.revision),
             status="unchanged" if decision.kind == "unchanged" else "committed",
@@ -200,27 +213,31 @@ class HandoffService:
         )
 
     def hand_off_now(self, who: Principal, ask: HandOffNowAsk) -> HandOffNowAnswer:
-        """Capture, finalise and commit in one transaction: either all of it is stored or nothing."""
+        """Capture, finalise and commit in one transaction: either all of it is stored or nothing.
+
+        With ``expected_base`` a request whose answer was lost may be sent again: it finds the revision that it made.
+        """
         records = _records(who, ask.scope_id, ask.evidence)
         now_us = self._clock.now_us()
         artifact_id = self._ids.new("hnd_")
 
         def work(session: Session) -> HandOffNowAnswer:
             head = store.head(session, ask.scope_id)
-            if ask.expected_base is not None and to_head(ask.expected_base) != head:
-                raise _conflict(handoff_ref(head.artifact_id, head.revision) if head else None)
+            base = head if ask.expected_base is None else to_head(ask.expected_base, "expected_base")
+            if base != head and not ask.commit:
+                raise _conflict(head)
             captured = _capture_all(session, records, who=who, now_us=now_us, head=head)
             inline = {label: _citation(item.row) for label, item in captured.items()}
             parts = drafts.resolve_inline(ask.state, ask.next_action, ask.omissions, inline)
             content = drafts.content_of(ask.objective, ask.disposition, parts)
-            prepared = self._prepare(session, ask.scope_id, content)
-            citations = cited(dump(content))
-            resolved = resolve(session, ask.scope_id, head, citations)
+            prepared = self._prepare(session, ask.scope_id, head, content, base=base)
+            support = rests_on(dump(content))
+            resolved = resolve(session, ask.scope_id, head, support)
             return HandOffNowAnswer(
                 prepared=prepared,
                 committed=self._commit(session, who, prepared, now_us, artifact_id) if ask.commit else None,
                 captured=tuple(ref_of(item.row) for item in captured.values()),
-                unproved=is_unproved(content.disposition, [resolved.assurance(c) for c in citations]),
+                unproved=is_unproved(content.disposition, map(resolved.assurance, support)),
             )
 
         return self._database.write(work)
@@ -233,7 +250,7 @@ class HandoffService:
         def work(session: Session) -> tuple[store.RevisionRow, Head]:
             head = store.head(session, ask.scope_id)
             if ask.handoff_ref is not None:
-                require_own(session, ask.scope_id, head, ask.handoff_ref)
+                require_own(session, head, ask.handoff_ref, "handoff_ref")
             if head is None:
                 raise PassdownError("handoff_not_found")
             wanted = ask.handoff_ref.revision if ask.handoff_ref else head.revision
@@ -284,7 +301,12 @@ def _summary(row: store.RevisionRow) -> RevisionSummary:
     )
 
 
-def _conflict(current: ArtifactRef | None) -> PassdownError:
+def _ref(head: Head | None) -> ArtifactRef | None:
+    return None if head is None else handoff_ref(head.artifact_id, head.revision)
+
+
+def _conflict(head: Head | None) -> PassdownError:
+    current = _ref(head)
     return PassdownError("handoff_conflict", current=None if current is None else dump(current))
 
 
@@ -292,21 +314,37 @@ def _citation(row: store.SourceRow) -> CitationValue:
     return {"kind": "source", "source_ref": dump(SourceRef(source_type=row.source_type, source_id=row.source_id))}
 
 
-def _records(who: Principal, scope_id: str, evidence: Sequence[InlineEvidence]) -> dict[str, Any]:
-    labels = [item.label for item in evidence]
-    if len(set(labels)) != len(labels):
-        raise PassdownError("invalid_request", errors=[{"field": "evidence", "rule": "duplicate_label"}], error_count=1)
-    return {item.label: record_of(who, scope_id, item) for item in evidence}
+@dataclass(frozen=True, slots=True)
+class _Inline:
+    """What a piece of inline evidence will be stored as, and its place in the request."""
+
+    place: str
+    record: SourceRecord
+
+
+def _records(who: Principal, scope_id: str, evidence: Sequence[Wire]) -> dict[str, _Inline]:
+    """The inline pieces of ``evidence`` by label."""
+    found: dict[str, _Inline] = {}
+    for index, item in enumerate(evidence):
+        if isinstance(item, InlineEvidence):
+            place = f"evidence.{index}"
+            if item.label in found:
+                errors = [{"field": f"{place}.label", "rule": "duplicate_label"}]
+                raise PassdownError("invalid_request", errors=errors, error_count=1)
+            with within(place):
+                found[item.label] = _Inline(place, record_of(who, scope_id, item))
+    return found
 
 
 def _capture_all(
-    session: Session, records: dict[str, Any], *, who: Principal, now_us: int, head: Head | None
+    session: Session, records: Mapping[str, _Inline], *, who: Principal, now_us: int, head: Head | None
 ) -> dict[str, Captured]:
     after_revision = head.revision if head else 0
-    return {
-        label: capture(session, item, who=who, now_us=now_us, after_revision=after_revision)
-        for label, item in records.items()
-    }
+    found: dict[str, Captured] = {}
+    for label, item in records.items():
+        with within(item.place):
+            found[label] = capture(session, item.record, who=who, now_us=now_us, after_revision=after_revision)
+    return found
 
 
 def _typed(citations: Iterable[CitationValue]) -> list[SourceCitation | ArtifactCitation]:

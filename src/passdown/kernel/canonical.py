@@ -31,8 +31,9 @@ Public operations: :func:`canonical_bytes`, :func:`canonical_bytes_of_validated`
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any, Final, TypeAlias, cast
 from unicodedata import is_normalized, normalize
 
 import orjson
@@ -170,64 +171,81 @@ class _Refusal(Exception):
 
 def _written_with_care(value: object, *, nfc: bool) -> bytes:
     try:
-        copy = _copied(value, 0, nfc)
+        right = _put_right(value, 0, nfc)
     except _Refusal as refusal:
         raise PassdownError("not_canonical", field="$" + "".join(reversed(refusal.steps)), rule=refusal.rule) from None
-    # Nothing is left in the copy that the quick path doubts; should it ever doubt more, the bytes stay the same.
-    return _written_as_it_is(copy, nfc=nfc) or rfc8785.dumps(copy)
+    # Nothing is left that the quick path doubts; should it ever doubt more, the bytes stay the same.
+    return _written_as_it_is(right, nfc=nfc) or rfc8785.dumps(cast(Any, right))
 
 
-def _copied(value: object, depth: int, nfc: bool) -> JsonValue:
-    """A copy of `value`, which has `depth` containers around it, with every text in NFC if `nfc`."""
+def _put_right(value: object, depth: int, nfc: bool) -> object:
+    """`value`, which has `depth` containers around it, with every text in NFC if `nfc`.
+
+    Containers in which nothing changes are returned as they are; the others are copied.
+    """
     if value is None or type(value) is bool:
         return value
     if type(value) is str:
-        return _copied_text(value, nfc)
+        return _text_put_right(value, nfc)
     if type(value) is int:
         if not -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
             raise _Refusal("integer_range")
         return value
-    if type(value) is list or type(value) is tuple or type(value) is dict:
-        if depth >= MAX_DEPTH:
-            raise _Refusal("depth")
-        if type(value) is dict:
-            return _copied_object(value, depth + 1, nfc)
-        return _copied_array(value, depth + 1, nfc)
+    if type(value) is dict:
+        return _object_put_right(value, _one_deeper(depth), nfc)
+    if type(value) is list or type(value) is tuple:
+        return _array_put_right(value, _one_deeper(depth), nfc)
     raise _Refusal("float" if type(value) is float else "value_type")
 
 
-def _copied_array(items: Iterable[object], depth: int, nfc: bool) -> list[JsonValue]:
-    copy: list[JsonValue] = []
+def _one_deeper(depth: int) -> int:
+    if depth >= MAX_DEPTH:
+        raise _Refusal("depth")
+    return depth + 1
+
+
+def _array_put_right(items: Sequence[object], depth: int, nfc: bool) -> Sequence[object]:
+    copy: list[object] | None = None
+    index = 0
     try:
-        for item in items:
-            copy.append(_copied(item, depth, nfc))
+        for index, item in enumerate(items):
+            new = _put_right(item, depth, nfc)
+            if new is not item:
+                if copy is None:
+                    copy = list(items)
+                copy[index] = new
     except _Refusal as refusal:
-        refusal.steps.append(f"[{len(copy)}]")
+        refusal.steps.append(f"[{index}]")
         raise
-    return copy
+    return items if copy is None else copy
 
 
-def _copied_object(members: Mapping[object, object], depth: int, nfc: bool) -> dict[str, JsonValue]:
-    copy: dict[str, JsonValue] = {}
+def _object_put_right(members: dict[object, object], depth: int, nfc: bool) -> dict[object, object]:
+    copy: dict[object, object] | None = None
+    index = 0
     try:
-        for key, item in members.items():
+        for index, (key, item) in enumerate(members.items()):
             if type(key) is not str:
                 raise _Refusal("key_type")
-            name = key if key.isascii() else _copied_text(key, nfc)
-            if name in copy:
+            name = key if key.isascii() else _text_put_right(key, nfc)
+            # From the first change on, every member is written to a copy; those before it are there already.
+            if copy is None and name is not key:
+                copy = dict(islice(members.items(), index))
+            if copy is not None and name in copy:
                 raise _Refusal("key_collision")
             # Most members are plain text: they are worth a test here, which spares two calls.
-            if type(item) is str and item.isascii():
-                copy[name] = item
-            else:
-                copy[name] = _copied(item, depth, nfc)
+            new = item if type(item) is str and item.isascii() else _put_right(item, depth, nfc)
+            if copy is None and new is not item:
+                copy = dict(islice(members.items(), index))
+            if copy is not None:
+                copy[name] = new
     except _Refusal as refusal:
-        refusal.steps.append(f"{{{len(copy)}}}")
+        refusal.steps.append(f"{{{index}}}")
         raise
-    return copy
+    return members if copy is None else copy
 
 
-def _copied_text(text: str, nfc: bool) -> str:
+def _text_put_right(text: str, nfc: bool) -> str:
     if text.isascii():
         return text
     try:

@@ -296,13 +296,6 @@ ERRORS: Final[Mapping[str, ErrorSpec]] = _rows(
         "Ask the store that the selection came from; `entry` names the first entry that failed.",
     ),
     (
-        "invalid_report_period",
-        422,
-        2,
-        "The period or its time zone is not one that a report can cover.",
-        "Give start before end, at most 366 days, and an IANA time zone.",
-    ),
-    (
         "unsupported_report_locale",
         422,
         2,
@@ -448,7 +441,7 @@ ERRORS: Final[Mapping[str, ErrorSpec]] = _rows(
         500,
         1,
         "Passdown failed; this is a fault of ours.",
-        "Report it with the `correlation_id`; nothing was half written.",
+        "Report it with the `correlation_id`, or with what PASSDOWN_DEBUG=1 prints; nothing was half written.",
     ),
 )
 

@@ -32,7 +32,7 @@ ELLIPSIS: Final = "\u2026"
 _PUNCTUATION: Final = str.maketrans({mark: f"\\{mark}" for mark in string.punctuation})
 _HTML: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 # None of these is JSON syntax, so in JSON text they stand only inside strings, where an escape means the same.
-_FENCE: Final = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&`\x7f"})
+_FENCE: Final = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&`"})
 
 _PLAIN_WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _NOT_A_WORD: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))

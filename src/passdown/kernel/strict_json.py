@@ -110,7 +110,10 @@ def _read_quickly(data: bytes, max_depth: int) -> ParsedJson:
 
 
 def _is_exact(container: Any, room: int, keys: set[str]) -> bool:
-    """Whether `container` holds no integer that became a float and at most `room - 1` containers inside one another. Gathers the keys."""
+    """Whether no integer in `container` became a float and at most `room - 1` containers in it stand in one another.
+
+    Gathers the keys.
+    """
     if room <= 0:
         return False
     items = container

@@ -2,8 +2,8 @@
 
 Project and workstream descriptors move ``included <-> archived`` and nothing is ever deleted. Invariants:
 ``project_id`` and ``scope_id`` never change; a project key is unique in the catalog, a workstream key in its project;
-every change names the version that it read, raises ``version`` of its descriptor and ``project_revision`` of its project
-by one and appends an immutable catalog revision; a scope belongs to at most one project. A report reads and writes nothing.
+every change names the version that it read, raises ``version`` of its descriptor and ``project_revision`` of its
+project by one and appends an immutable catalog revision; a scope belongs to at most one project. Reports only read.
 """
 
 from __future__ import annotations

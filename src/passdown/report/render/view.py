@@ -43,7 +43,7 @@ class Evidence:
 
     @property
     def readable(self) -> bool:
-        """Whether the reference resolved; means nothing when the evidence was not checked."""
+        """Whether the reference resolved; false also when nobody looked, which the workstream's checks tell."""
         return bool(self.item["readable"])
 
 

@@ -18,19 +18,13 @@ from functools import cache
 from typing import Any, Final
 
 from passdown.kernel.errors import PassdownError
+from passdown.kernel.symbols import STATUS_SYMBOLS
 from passdown.report.render import phrases_en, phrases_zh_cn
 from passdown.report.render.escaped import inline
 
 LOCALES: Final[Mapping[str, Mapping[str, str]]] = {"zh-CN": phrases_zh_cn.PHRASES, "en": phrases_en.PHRASES}
 
-# Geometric shapes of the oldest blocks: every terminal font has them, and none has a coloured picture form.
-SYMBOLS: Final[Mapping[str, str]] = {
-    "blocked": "■",
-    "continuable": "►",
-    "no_handoff": "○",
-    "unknown": "?",
-    "complete": "√",
-}
+SYMBOLS: Final = STATUS_SYMBOLS
 WARNING: Final = "▲"
 SEPARATOR: Final = " · "
 

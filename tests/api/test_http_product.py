@@ -1,4 +1,4 @@
-"""The operations of the handoff core over real HTTP."""
+"""The operations of the product over real HTTP."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import rfc8785
 from http_support import MARK, Site, check_problem, start_site
 
-from passdown.handoff.operations import OPERATIONS
+from passdown.app.operations import OPERATIONS
 from passdown.kernel.operations import Op
 
 NAMES = {op.name: op for op in OPERATIONS}
@@ -24,7 +24,8 @@ _numbers = count(1)
 
 @pytest.fixture(scope="module")
 def handoffs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    running = start_site(tmp_path_factory.mktemp("handoffs"), with_handoffs=True)
+    """The whole product behind one server."""
+    running = start_site(tmp_path_factory.mktemp("handoffs"), whole=True)
     yield running
     running.stop()
 
@@ -153,7 +154,7 @@ def test_every_operation_refuses_what_is_not_its_request(handoffs: Site, op: Op[
 def test_a_reader_may_use_exactly_the_operations_that_read(handoffs: Site, op: Op[Any, Any]) -> None:
     """Fault caught: an effect that is described wrongly, or not looked at."""
     before = handoffs.store.writes()
-    answer = handoffs.post(op.path, b"{}", token=handoffs.reader)
+    answer = handoffs.post(op.path, b'{"no member": 1}', token=handoffs.reader)
     check_problem(answer, "invalid_request" if op.effect == "read" else "forbidden")
     assert handoffs.store.writes() == before
 
@@ -177,3 +178,78 @@ def test_what_was_said_over_http_is_the_same_for_another_client(handoffs: Site, 
             headers={"Authorization": f"Bearer {handoffs.reader}"},
         )
     assert answer.json()["handoff"]["content"]["objective"] == "shared"
+
+
+def project_with_a_handoff(site: Site, scope: str, title: str) -> str:
+    key = f"key-{scope}"
+    created = ask(site, "create_handoff_report_project", {"key": key, "title": title, "default_locale": "en"})
+    project_id: str = created["project"]["project_id"]
+    ask(
+        site,
+        "register_handoff_report_workstream",
+        {"project_id": project_id, "scope_id": scope, "key": "main", "title": "Main"},
+    )
+    ask(site, "hand_off_now", hand_off(scope, "Ship 项目"))
+    return project_id
+
+
+def test_a_json_report_is_canonical_and_its_headers_carry_its_digests(handoffs: Site, scope: str) -> None:
+    """Fault caught: a report that is encoded again on its way, or headers of another report."""
+    project_id = project_with_a_handoff(handoffs, scope, "One 项目")
+    answer = handoffs.post(
+        NAMES["get_handoff_report"].path, {"project_id": project_id, "format": "json"}, token=handoffs.reader
+    )
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/json"
+    report = answer.json()
+    assert rfc8785.dumps(report) == answer.content
+    digest = report.pop("report_digest")
+    assert "sha256:" + hashlib.sha256(rfc8785.dumps(report)).hexdigest() == digest
+    assert answer.headers["passdown-report-digest"] == digest
+    assert answer.headers["passdown-selection-digest"] == report["selection_digest"]
+
+
+def test_a_downloaded_report_is_an_attachment_whose_name_holds_no_title(handoffs: Site, scope: str) -> None:
+    """Fault caught: a title in a header, or a report that opens as a page."""
+    project_id = project_with_a_handoff(handoffs, scope, MARK)
+    path = NAMES["get_handoff_report"].path
+    answer = handoffs.post(path, {"project_id": project_id, "download": True, "locale": "en"})
+    assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
+    assert answer.text.startswith("---\n")
+    name = answer.headers["content-disposition"]
+    assert name.startswith(f'attachment; filename="handoff-report-{project_id}-')
+    assert name.endswith('.md"')
+    assert MARK not in name
+    assert answer.headers["content-security-policy"] == "sandbox"
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "code"),
+    [
+        ("locale", "fr", "unsupported_report_locale"),
+        ("format", "pdf", "unsupported_report_format"),
+        ("project_id", "prj_nowhere", "project_not_found"),
+    ],
+)
+def test_a_report_that_cannot_be_made_says_why(handoffs: Site, scope: str, member: str, value: str, code: str) -> None:
+    """Fault caught: a refusal of the report that loses its code over HTTP."""
+    project_id = project_with_a_handoff(handoffs, scope, "One")
+    before = handoffs.store.writes()
+    answer = handoffs.post(NAMES["get_handoff_report"].path, {"project_id": project_id, member: value})
+    check_problem(answer, code)
+    assert handoffs.store.writes() == before
+
+
+def test_the_document_of_the_whole_product_is_open_api_3_1(handoffs: Site) -> None:
+    """Fault caught: a model of the product that the document cannot describe, or two that take one name."""
+    headers = {"Authorization": f"Bearer {handoffs.reader}"}
+    document = handoffs.client.get(handoffs.url + "/openapi.json", headers=headers).json()
+    for op in OPERATIONS:
+        described = document["paths"][op.path]["post"]
+        assert described["operationId"] == op.name
+        reference = described["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+        schema = document["components"]["schemas"][reference]
+        assert set(schema["properties"]) == {field.alias or name for name, field in op.ask.model_fields.items()}
+        assert schema["additionalProperties"] is False
+    report = document["paths"][NAMES["get_handoff_report"].path]["post"]["responses"]["200"]["content"]
+    assert report["application/json"]["schema"]["$ref"].startswith("#/components/schemas/HandoffReport")

@@ -1,0 +1,1 @@
+"""Small programs of the project that are not part of the package."""

@@ -1,0 +1,131 @@
+"""Writes the reference pages that are made from code: ``python -m tools.reference``; a test compares them.
+
+``docs/errors.md`` from the error table, ``docs/api.md`` from the operation descriptions, ``docs/cli.md`` from the
+commands themselves, ``docs/openapi.json`` from the HTTP application.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from passdown.api.app import DOCUMENT_OPERATIONS
+from passdown.api.openapi import api_document
+from passdown.app.operations import OPERATIONS
+from passdown.kernel.errors import ERRORS
+from passdown.kernel.operations import COMMON_ERRORS
+from passdown.report.report_models import HandoffReport
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+COMMANDS: tuple[tuple[str, ...], ...] = (
+    (),
+    ("init",),
+    ("start",),
+    ("switch",),
+    ("handoff",),
+    ("continue",),
+    ("report",),
+    ("report", "verify"),
+    ("report", "selection"),
+    ("report", "projects"),
+    ("serve",),
+    ("token",),
+    ("token", "create"),
+    ("token", "list"),
+    ("token", "revoke"),
+)
+
+
+def errors_page() -> str:
+    """Every code with its status, exit code, sentence and next step."""
+    lines = [
+        "# Errors",
+        "",
+        "Made from `kernel/errors.py`. Every refusal, on every surface, is one of these: HTTP answers it as RFC 9457",
+        "problem details (`type` is `urn:passdown:problem:CODE`), the command line prints `code: sentence` and the",
+        "next step on stderr. Extra members (`limit`, `actual`, `current`, `errors` …) are typed and never hold text",
+        "that a caller sent.",
+        "",
+        "Exit codes: 2 input, 3 conflict, 4 not found or not resolvable, 5 unavailable or busy, 1 a fault of ours.",
+        "",
+        "| Code | HTTP | Exit | What it means | What to do next |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for spec in ERRORS.values():
+        step = spec.next_step.replace("|", "\\|")
+        lines.append(f"| `{spec.code}` | {spec.status} | {spec.exit_code} | {spec.sentence} | {step} |")
+    return "\n".join(lines) + "\n"
+
+
+def api_page() -> str:
+    """Every operation with its path, effect and own refusals."""
+    lines = [
+        "# HTTP operations",
+        "",
+        "Made from the operation descriptions. Each is `POST` with a JSON body and `Authorization: Bearer TOKEN`; the",
+        "document at `/openapi.json` (also [openapi.json](openapi.json)) has every member. A worked example of",
+        "each lies in [operations](operations/README.md).",
+        "",
+        "Models are strict: a boolean is no integer, `1.0` is no integer, an unknown or repeated member is refused.",
+        "A reader token may call what reads, an agent token also what appends or changes.",
+        "",
+    ]
+    for op in OPERATIONS:
+        own = ", ".join(f"`{code}`" for code in op.errors)
+        lines += [
+            f"## {op.name}",
+            "",
+            f"`POST {op.path}` · {op.effect} · {op.summary}",
+            "",
+            f"Refusals of its own: {own}." if own else "No refusals of its own.",
+            "",
+        ]
+    common = ", ".join(f"`{code}`" for code in COMMON_ERRORS)
+    lines += ["## Refusals of every operation", "", f"{common}. All are in [errors](errors.md).", ""]
+    return "\n".join(lines)
+
+
+def cli_page() -> str:
+    """The help of every command, as it prints."""
+    lines = ["# Command line", "", "Made from `passdown COMMAND --help`.", ""]
+    for command in COMMANDS:
+        title = " ".join(("passdown", *command))
+        shown = subprocess.run(
+            [sys.executable, "-m", "passdown", *command, "--help"],
+            env={"COLUMNS": "100", "PATH": "", "TERM": "dumb", "LC_ALL": "C.UTF-8"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        body = "\n".join(line.rstrip() for line in shown.strip().splitlines())
+        lines += [f"## {title}", "", "```text", body, "```", ""]
+    return "\n".join(lines)
+
+
+def openapi_document() -> dict[str, Any]:
+    """The API document as the server answers it."""
+    return api_document(OPERATIONS, documents=DOCUMENT_OPERATIONS, document_model=HandoffReport)
+
+
+def pages() -> dict[str, str]:
+    """File name in ``docs`` to content."""
+    return {
+        "errors.md": errors_page(),
+        "api.md": api_page(),
+        "cli.md": cli_page(),
+        "openapi.json": json.dumps(openapi_document(), ensure_ascii=False, indent=1, sort_keys=True) + "\n",
+    }
+
+
+def main() -> None:
+    """Write every page."""
+    for name, content in pages().items():
+        (DOCS / name).write_text(content, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
