@@ -117,8 +117,10 @@ def test_a_role_allows_what_its_effect_says_and_no_more(site: Site, role: str, p
 
 def test_a_refusal_of_the_token_comes_before_the_body_is_read(site: Site) -> None:
     """Fault caught: a stranger who can make the server hold 12 MiB, or learns from its parser."""
-    head = b"POST /v1/notes/add HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 12000000\r\n\r\n"
-    check_problem(raw_exchange(site.port, head), "unauthenticated", rule="missing")
+    head = b"POST /v1/notes/add HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 12000000\r\n"
+    check_problem(raw_exchange(site.port, head + b"\r\n"), "unauthenticated", rule="missing")
+    head += b"Authorization: Bearer " + UNKNOWN_TOKEN.encode() + b"\r\n\r\n"
+    check_problem(raw_exchange(site.port, head), "unauthenticated", rule="unknown")
 
 
 def test_the_handler_learns_who_the_token_says_and_nothing_from_the_body(site: Site) -> None:
@@ -323,6 +325,23 @@ def test_a_huge_head_is_refused_with_its_limit(site: Site, size: int) -> None:
     sent = b"POST /v1/notes/add HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Big: " + MARK.encode() * (size // len(MARK))
     check_problem(raw_exchange(site.port, sent), "headers_too_large", limit=65_536)
     assert site.store.writes() == before
+
+
+def test_a_refused_connection_swallows_what_is_still_coming(
+    own_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fault caught: a connection that is reset under a client that is still sending, and loses the answer."""
+    monkeypatch.setattr("passdown.api.connection.Connection.linger_seconds", 60)
+    site = own_site()
+    with socket.create_connection(("127.0.0.1", site.port), timeout=30) as connection:
+        connection.sendall(b"zq7mark\r\n\r\n")
+        received = b""
+        while piece := connection.recv(65_536):  # to the end of what the server says
+            received += piece
+        assert received.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+        assert received.count(b"malformed_http") == 2  # once as type, once as code: one answer
+        for _ in range(20):
+            connection.sendall(b"zq7mark\r\n\r\n" * 5_000)
 
 
 def test_a_head_of_60_kilobytes_is_taken(site: Site) -> None:

@@ -99,6 +99,15 @@ def test_only_loopback_is_bound_without_a_proxy_statement(host: str) -> None:
     assert (refused.value.code, refused.value.members["rule"]) == ("address_not_available", "not_loopback")
 
 
+def test_a_name_with_one_address_beyond_loopback_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fault caught: a name that is trusted for the first of its addresses."""
+    both = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, 0)) for each in ("127.0.0.1", "192.0.2.7")]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_named: both)
+    with pytest.raises(PassdownError) as refused:
+        bind_listener("two.example", 0).close()
+    assert refused.value.members["rule"] == "not_loopback"
+
+
 def test_behind_a_proxy_any_own_address_is_bound() -> None:
     """Fault caught: a statement that has no effect."""
     with bind_listener("0.0.0.0", 0, behind_tls_proxy=True) as listener:

@@ -45,7 +45,7 @@ class Repo:
         done = subprocess.run(
             ["git", *arguments],
             cwd=self.path,
-            input=data,
+            input=data or b"",
             capture_output=True,
             env=plain_environment(**env),
             check=False,

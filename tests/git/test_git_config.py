@@ -14,8 +14,8 @@ from passdown.git.config import CONFIG_BYTES, BadConfig, as_bool, parse_config, 
 
 PIECES = st.sampled_from(
     [b"[core]", b'[remote "a b"]', b'[x "q\\"\\\\z"]', b"[Sec.Sub]", b"key", b" = ", b"=", b"bare", b"Auto-CRLF", b"\n",
-     b"\r\n", b" ", b"\t", b"# note", b"; note", b'"', b"\\", b"\\n", b'\\"', b"\\\\", b"\\\n", b"a b  c", b"true", b"]",
-     b"[", b"\xff", b"\xef\xbb\xbf", b"1", b"  x", b"\r"]
+     b"\r\n", b" ", b"\t", b"# note", b"; note", b'"', b"\\", b"\\n", b'\\"', b"\\\\", b"\\\n", b"a b  c", b"true",
+     b"]", b"[", b"\xff", b"\xef\xbb\xbf", b"1", b"  x", b"\r"]
 )  # fmt: skip
 
 

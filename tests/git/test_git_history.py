@@ -176,8 +176,11 @@ def test_words_of_a_signature_or_a_message_are_not_taken_for_the_header(repo: Re
     first = repo.commit("first")
     tree = repo.text("rev-parse", "HEAD^{tree}").encode()
     forged = b"parent " + first.encode()
-    data = (b"tree %s\nauthor A <a> 1 +0000\ncommitter C <c> 2 +0000\n%s\ngpgsig -----BEGIN\n author Evil <e> 9 +0000\n \n"
-            b" %s\n\nSubject\n\n%s\nauthor Evil <e> 9 +0000\n" % (tree, forged, forged, forged))  # fmt: skip
+    lines = [
+        b"tree " + tree, b"author A <a> 1 +0000", b"committer C <c> 2 +0000", forged, b"gpgsig -----BEGIN",
+        b" author Evil <e> 9 +0000", b" ", b" " + forged, b"", b"Subject", b"", forged, b"author Evil <e> 9 +0000", b"",
+    ]  # fmt: skip
+    data = b"\n".join(lines)
     commit = parse_commit("0" * 40, data)
     assert (commit.parents, commit.author_name, commit.author_time, commit.subject) == ((), "A", 1, "Subject")
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from git_support import Repo, everything, snapshot
 from passdown.git.facts import PathChange
 from passdown.git.locate import find_repository
 from passdown.git.state import WorktreeState, load_state, save_state
+from passdown.kernel.errors import PassdownError
 
 MakeRepo = Callable[..., Repo]
 
@@ -30,7 +33,8 @@ class Traps:
 
     def program(self, name: str) -> Path:
         path = self.folder / name
-        path.write_text(f"#!/bin/sh\n: > '{self.markers / name}'\nexec cat\n")
+        end = "exec cat" if name in ("clean", "smudge") else "exit 1"
+        path.write_text(f"#!/bin/sh\n: > '{self.markers / name}'\n{end}\n")
         path.chmod(0o755)
         return path
 
@@ -70,7 +74,6 @@ CONFIG = """
     required = true
 [filter "process"]
     process = {process}
-    required = true
 [diff]
     external = {external}
     renames = true
@@ -189,7 +192,7 @@ def test_the_traps_are_live(hostile: tuple[Repo, str], traps: Traps) -> None:
     repo.git(work, "status", ok=codes)
     assert {"clean", "process"} & (status := traps.sprung())
     assert {"fsmonitor", "included-fsmonitor"} & status
-    repo.git(work, "diff", ok=codes)
+    repo.git(work, "diff", "HEAD~1", "HEAD", ok=codes)
     assert {"command", "external"} & traps.sprung()
     repo.git(work, "log", "-p", "--ext-diff", ok=codes)
     assert {"gpg", "command", "external"} & traps.sprung()
@@ -229,7 +232,8 @@ def test_missing_content_of_a_partial_clone_is_not_fetched(repo: Repo, traps: Tr
     trap = traps.program("uploadpack")
     (repo.path / ".git" / "config").write_text(
         "[core]\n repositoryFormatVersion = 1\n[extensions]\n partialClone = origin\n"
-        f'[remote "origin"]\n url = {repo.path}\n promisor = true\n partialCloneFilter = blob:none\n uploadpack = {trap}\n'
+        f'[remote "origin"]\n url = {repo.path}\n promisor = true\n'
+        f" partialCloneFilter = blob:none\n uploadpack = {trap}\n"
     )
     repo.git("show", "--numstat", "HEAD", ok=(0, 1, 128))
     assert traps.sprung() == {"uploadpack"}  # the trap is live
@@ -255,8 +259,6 @@ def test_missing_content_of_a_whole_repository_is_an_error(repo: Repo) -> None:
     repo.commit("second", {"a.txt": "2\n"})
     blob = repo.text("rev-parse", "HEAD~1:a.txt")
     (repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    from passdown.kernel.errors import PassdownError
-
     with repo.reader() as git:
         assert len(git.commits(9, paths=False)) == 2
         with pytest.raises(PassdownError) as caught:
@@ -329,12 +331,9 @@ def test_objects_borrowed_from_another_repository_are_found(repo: Repo, tmp_path
 
 
 def test_the_reader_does_not_load_what_a_hook_cannot_afford() -> None:
-    import subprocess
-    import sys
-
     code = (
         "import sys, passdown.git.reader, passdown.git.state;"
-        "heavy = {'pydantic', 'sqlalchemy', 'asyncio', 'http', 'ssl', 'email', 'importlib.metadata'} & set(sys.modules);"
+        "heavy = {'pydantic', 'sqlalchemy', 'asyncio', 'ssl', 'email', 'importlib.metadata'} & set(sys.modules);"
         "print(sorted(heavy))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)

@@ -137,8 +137,8 @@ def test_a_damaged_file_is_unreadable_and_never_guessed_at(repo: Repo) -> None:
     changes: list[dict[str, object]] = [
         {"schema": "passdown.worktree.v2"}, {"scope_id": 1}, {"scope_id": ""}, {"scope_id": "a\nb"}, {"scope_id": " a"},
         {"workspace_instance_id": None}, {"workspace_instance_id": "x" * 257}, {"store": ""}, {"store": ["s"]},
-        {"store": "\ud800"}, {"worktree": "/elsewhere"}, {"git_dir": 5}, {"worktree": "relative"}, {"fingerprint": "0" * 32},
-        {"worktree": "\ud800"}, {"extra": 1},
+        {"store": "\ud800"}, {"worktree": "/elsewhere"}, {"git_dir": 5}, {"worktree": "relative"},
+        {"fingerprint": "0" * 32}, {"worktree": "\ud800"}, {"extra": 1},
     ]  # fmt: skip
     damaged += [json.dumps({**good, **change}).encode() for change in changes]
     damaged += [json.dumps({key: good[key] for key in good if key != missing}).encode() for missing in good]

@@ -1,4 +1,4 @@
-"""The state of the worktree and single files. Catches: a change that is missed, hashed wrongly, or silently left out."""
+"""The state of the worktree and single files. Catches: a change missed, hashed wrongly, or silently left out."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_conflict_is_told(repo: Repo) -> None:
 
 
 def test_a_change_within_the_same_second_as_the_index_is_not_missed(repo: Repo) -> None:
-    """Fails when the copy of the index gets a newer time than the index: git then trusts times that it must not trust."""
+    """Fails when the copy of the index gets a newer time: git then trusts times that it must not trust."""
     path = repo.write("a", "aaaa")
     os.utime(path, (START, START))
     repo.git("add", "a")
@@ -301,8 +301,8 @@ def test_a_file_is_told_by_digest_size_and_commit(repo: Repo) -> None:
 
 
 def test_a_path_that_is_no_regular_file_inside_the_worktree_is_refused(repo: Repo, tmp_path: Path) -> None:
-    paths = ["", "/etc/passwd", "../repo/a", "a/../a", "./a", "a/", "dir", "missing", "a/b", ".git/config", "dir/.GIT/x",
-             "link", "linked/f", "a\0b", "x" * 4_097, "\ud800", "pipe", "dir//b"]  # fmt: skip
+    paths = ["", "/etc/passwd", "../repo/a", "a/../a", "./a", "a/", "dir", "missing", "a/b", ".git/config",
+             "dir/.GIT/x", "link", "linked/f", "a\0b", "x" * 4_097, "\ud800", "pipe", "dir//b"]  # fmt: skip
     repo.commit("x", {"a": "1", "dir/b": "2"})
     repo.write("dir/.GIT/x", "3")
     (tmp_path / "outside").mkdir()

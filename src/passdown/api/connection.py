@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import sys
+from http import HTTPStatus
 from typing import Any, Final
 
 import h11
@@ -22,13 +23,14 @@ from passdown.kernel.errors import PassdownError
 
 HEAD_BYTES: Final = 64 * 1024
 HEAD_SECONDS: Final = 15
-_LINGER_SECONDS: Final = 1.0
+LINGER_SECONDS: Final = 1.0
 
 
 class Connection(H11Protocol):
-    """One client connection. ``head_seconds`` is a class attribute so that a server may shorten it."""
+    """One client connection. The times are class attributes, so that a server may choose others."""
 
     head_seconds: float = HEAD_SECONDS
+    linger_seconds: float = LINGER_SECONDS
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -94,6 +96,7 @@ class Connection(H11Protocol):
         body = orjson.dumps(error.problem(correlation_id))
         head = h11.Response(
             status_code=error.spec.status,
+            reason=HTTPStatus(error.spec.status).phrase.encode("ascii"),
             headers=[
                 *self.server_state.default_headers,
                 (b"content-type", PROBLEM.encode()),
@@ -109,4 +112,4 @@ class Connection(H11Protocol):
         self.transport.write_eof()
         # The body may have paused reading; what is swallowed must be read.
         self.flow.resume_reading()
-        self.loop.call_later(_LINGER_SECONDS, self.transport.close)
+        self.loop.call_later(self.linger_seconds, self.transport.close)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from passdown.app.application import Application, Local
     from passdown.git.locate import Repository
     from passdown.git.reader import GitReader
-    from passdown.git.state import LoadedState
+    from passdown.git.state import WorktreeState
     from passdown.kernel.operations import Principal
 
 Data = Annotated[str | None, typer.Option("--data", help="Data directory (else PASSDOWN_DATA, else the user's).")]
@@ -34,17 +34,22 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before writin
 
 @dataclass(frozen=True)
 class Place:
-    """Where a command runs. ``repository`` is None outside a worktree."""
+    """Where a command runs. ``repository`` is None outside a worktree.
+
+    ``state`` is the recorded choice of this worktree, None where there is none to go by; ``reason`` says why: absent,
+    copied (this folder is a copy of a bound one) or unreadable.
+    """
 
     data: Path
     repository: Repository | None
-    loaded: LoadedState
+    state: WorktreeState | None
+    reason: str
     who: Principal
 
     @property
     def scope_id(self) -> str | None:
         """The current workstream of this worktree, if one is chosen."""
-        return self.loaded.state.scope_id if self.loaded.state else None
+        return self.state.scope_id if self.state else None
 
     def require_repository(self) -> Repository:
         """The repository, or ``not_a_repository``."""
@@ -56,7 +61,7 @@ class Place:
         """The current workstream, or ``no_current_workstream`` (``not_a_repository`` outside one)."""
         self.require_repository()
         if self.scope_id is None:
-            raise PassdownError("no_current_workstream", rule=self.loaded.reason)
+            raise PassdownError("no_current_workstream", rule=self.reason)
         return self.scope_id
 
     @contextmanager
@@ -101,17 +106,35 @@ def _user() -> str:
 def place(data: str | None = None, name: str | None = None) -> Place:
     """Look around from the current folder. Never writes."""
     from passdown.app.paths import data_directory
+
+    repository = _repository()
+    state, reason = _choice(repository) if repository else (None, "absent")
+    chosen = data or os.environ.get("PASSDOWN_DATA")
+    folder = Path(state.store) if state is not None and not chosen else data_directory(data, os.environ)
+    return Place(folder, repository, state, reason, principal(name))
+
+
+def _repository() -> Repository | None:
     from passdown.git.locate import find_repository
-    from passdown.git.state import LoadedState, load_state
 
     try:
-        repository = find_repository(Path.cwd())
+        return find_repository(Path.cwd())
+    except FileNotFoundError:  # the current folder was removed
+        return None
     except PassdownError as error:
         if error.code != "not_a_repository":
             raise
-        repository = None
-    loaded = load_state(repository) if repository else LoadedState(None, "absent")
-    chosen = data or os.environ.get("PASSDOWN_DATA")
-    if not chosen and loaded.state is not None:
-        return Place(Path(loaded.state.store), repository, loaded, principal(name))
-    return Place(data_directory(data, os.environ), repository, loaded, principal(name))
+        return None
+
+
+def _choice(repository: Repository) -> tuple[WorktreeState | None, str]:
+    """A damaged record counts as no choice, so that the commands that choose can put it right."""
+    from passdown.git.state import load_state
+
+    try:
+        loaded = load_state(repository)
+    except PassdownError as error:
+        if error.code != "no_current_workstream":
+            raise
+        return None, str(error.members["rule"])
+    return loaded.state, loaded.reason

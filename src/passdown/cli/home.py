@@ -19,14 +19,14 @@ _WORDS = {
     "evidence_unavailable": "! evidence gone",
 }
 _MAX_ROWS = 20
+_CHOOSE = "passdown init --project KEY, or passdown switch PROJECT/KEY"
 
 
 def home(data: str | None = None, name: str | None = None, *, json: bool = False) -> None:
     """Print the home screen. Reading only: without a store it says so and makes none."""
     here = place(data, name)
-    bound_reason = here.loaded.reason
     if here.scope_id is None or here.repository is None:
-        _unbound(here, bound_reason, json=json)
+        _unbound(here, json=json)
         return
     from passdown.cli import catalog
 
@@ -118,16 +118,19 @@ def _table(listed: list[Row], scope_id: str, now_us: int) -> list[str]:
     return [screen.coloured(line, row.need) for line, row in zip(screen.table(lines, indent=0), listed, strict=True)]
 
 
-def _unbound(here: Place, reason: str | None, *, json: bool) -> None:
+def _unbound(here: Place, *, json: bool) -> None:
     command = next_command(in_repository=here.repository is not None, bound=False, has_handoff=False)
     if json:
-        screen.show_json({"project_id": None, "scope_id": None, "reason": reason, "next_command": command})
+        screen.show_json({"project_id": None, "scope_id": None, "reason": here.reason, "next_command": command})
         return
     if here.repository is None:
         screen.show(["Passdown hands work from one session to the next. This folder is not in a git worktree."])
-    elif reason == "copied":
+    elif here.reason == "copied":
         screen.show(["This checkout is a copy of a bound one; it is not bound itself. Choose again."])
-        command = "passdown init --project KEY, or passdown switch KEY"
+        command = _CHOOSE
+    elif here.reason == "unreadable":
+        screen.show(["What was recorded for this checkout cannot be read, so nothing is assumed. Choose again."])
+        command = _CHOOSE
     else:
         screen.show(["This checkout is not bound to a workstream."])
     sys.stdout.flush()

@@ -204,7 +204,7 @@ def bind(here: Place, scope_id: str, new_instance_id: str) -> None:
     """Record the chosen workstream in this worktree's own git directory; its instance id stays."""
     from passdown.git.state import WorktreeState, save_state
 
-    state = here.loaded.state
+    state = here.state
     save_state(
         here.require_repository(),
         WorktreeState(

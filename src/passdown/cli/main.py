@@ -5,8 +5,11 @@ Commands import what they need inside themselves; ``--help`` loads none of it.
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -22,22 +25,21 @@ from passdown.kernel.errors import PassdownError
 # Typer keeps its own copy of click; the root of its usage errors has no public name of its own.
 UsageRefused: type[Any] = typer.BadParameter.__mro__[2]
 
-MORE = ("token",)
-"""Commands that help lists apart: a person meets them later."""
+DAILY = ("init", "start", "switch", "handoff", "continue", "report", "serve")
+"""Commands in the order in which a person meets them; help lists all others under "More"."""
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 class _Sections(TyperGroup):
     """Help with the daily commands first, in the order of a day, and the others under "More"."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        listed = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        width = formatter.width - 20
-        for title, wanted in (("Commands", False), ("More", True)):
-            rows = [
-                (name, command.get_short_help_str(width))
-                for name, command in listed
-                if command is not None and (name in MORE) is wanted
-            ]
+        more = [name for name in self.list_commands(ctx) if name not in DAILY]
+        width = formatter.width - 10
+        for title, names in (("Commands", DAILY), ("More", more)):
+            listed = [(name, self.get_command(ctx, name)) for name in names]
+            rows = [(name, command.get_short_help_str(width)) for name, command in listed if command is not None]
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
@@ -94,8 +96,11 @@ def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     # No plug-in of the model library is used; looking for some reads the metadata of every installed package.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    _prepare_streams()
     try:
         outcome: Any = app(args=arguments, prog_name="passdown", standalone_mode=False)
+        # Here and not when Python ends, so that a closed pipe or a full disk is met by the clauses below.
+        sys.stdout.flush()
     except PassdownError as error:
         _complain(error)
         return error.spec.exit_code
@@ -106,15 +111,40 @@ def run(arguments: list[str] | None = None) -> int:
         error.show()
         return int(error.exit_code)
     except BrokenPipeError:
-        # Whoever read our output went away: there is nobody to tell. Python would complain again while flushing.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read our output went away: there is nobody to tell.
+        _drop_output()
         return 0
-    except Exception as error:  # noqa: BLE001 - the last door: a fault of ours is told in one shape, like any refusal
-        if os.environ.get("PASSDOWN_DEBUG"):
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            # Stores and files tell this themselves; what is left is our own output.
+            _drop_output()
+            refused = PassdownError("file_not_writable", field="stdout")
+        elif os.environ.get("PASSDOWN_DEBUG"):
             raise
-        _complain(PassdownError("internal_error", rule=type(error).__name__))
-        return 1
+        else:
+            refused = PassdownError("internal_error", rule=type(error).__name__)
+        _complain(refused)
+        return refused.spec.exit_code
     return outcome if isinstance(outcome, int) else 0
+
+
+def _prepare_streams() -> None:
+    """Standard streams that exist and take every character.
+
+    One that was closed by whoever started us would leave its number to the next file that is opened, the database for
+    one; a terminal that does not speak UTF-8 shows what it cannot as an escape instead of ending the command.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))
+        elif mode == "w" and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _drop_output() -> None:
+    """Nobody takes our output any more; Python would complain about it once again while it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(error: PassdownError) -> None:

@@ -75,7 +75,11 @@ def report(
         sys.stdout.buffer.flush()
     else:
         write_whole(output, answer.body)
-        screen.say(f"Wrote {output}", f"  selection {answer.selection_digest}", f"  report    {answer.report_digest}")
+        screen.say(
+            f"Wrote {screen.plain(str(output))}",
+            f"  selection {answer.selection_digest}",
+            f"  report    {answer.report_digest}",
+        )
 
 
 def _project(call: Caller, here: Place, named: str | None) -> tuple[str, str | None]:

@@ -136,15 +136,16 @@ def say(*lines: str) -> None:
 
 
 def show(lines: Iterable[str]) -> None:
-    """Data for the person, on stdout. A reader that closed the pipe ends the output quietly."""
+    """Data for the person, on stdout."""
     sys.stdout.write("".join(f"{line}\n" for line in lines))
 
 
 def show_json(value: Any) -> None:
-    """One JSON document and a newline on stdout, keys in canonical order."""
+    """One JSON document and a newline on stdout, keys in canonical order, in UTF-8 whatever the terminal speaks."""
     from passdown.kernel.canonical import canonical_bytes
 
-    sys.stdout.write(canonical_bytes(value).decode() + "\n")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(canonical_bytes(value) + b"\n")
 
 
 def confirm(question: str, *, assume_yes: bool) -> bool:
@@ -153,4 +154,6 @@ def confirm(question: str, *, assume_yes: bool) -> bool:
         return True
     sys.stderr.write(f"{question} [Y/n] ")
     sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("", "y", "yes")
+    answer = sys.stdin.readline()
+    # An empty line takes the default; the end of input is nobody's consent.
+    return answer != "" and answer.strip().lower() in ("", "y", "yes")

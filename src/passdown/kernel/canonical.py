@@ -34,13 +34,14 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, Final, TypeAlias, cast
-from unicodedata import is_normalized, normalize
+from unicodedata import is_normalized
 
 import orjson
 import rfc8785
 
 from passdown.kernel.errors import PassdownError
 from passdown.kernel.limits import MAX_DEPTH, MAX_SAFE_INTEGER
+from passdown.kernel.text import nfc as to_nfc
 
 JsonValue: TypeAlias = "bool | int | str | list[JsonValue] | dict[str, JsonValue] | None"
 """A value that can have a canonical form: no floats."""
@@ -252,4 +253,4 @@ def _text_put_right(text: str, nfc: bool) -> str:
         text.encode()
     except UnicodeEncodeError:
         raise _Refusal("surrogate") from None
-    return normalize("NFC", text) if nfc else text
+    return to_nfc(text) if nfc else text

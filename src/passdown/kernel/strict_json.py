@@ -3,8 +3,8 @@
 A document is accepted only if every conforming reader would see the same value in it. RFC 8259 leaves readers free in
 some places; this one refuses there: keys that are repeated, or that become equal under NFC; escapes that form no
 Unicode character; numbers that no double can hold; a byte order mark; anything behind the value. What is accepted is
-returned exactly: strings as they were sent (NFC is applied by the models and by the canonical form), integers of any
-size, floats as floats, for the models to refuse by name.
+returned exactly: strings as they were sent (NFC is applied by the models and by the canonical form), integers beyond
+64 bits, floats as floats, for the models to refuse by name.
 
 Two paths, one meaning. The quick one reads with orjson and keeps the result only if it is certain that orjson lost
 nothing; every doubt goes to the careful one, which alone refuses and alone decides. orjson can lose three things: the
@@ -38,12 +38,13 @@ import json
 import re
 from math import isinf
 from typing import Any, Final, NoReturn, TypeAlias
-from unicodedata import is_normalized, normalize
+from unicodedata import is_normalized
 
 import orjson
 
 from passdown.kernel.errors import PassdownError
 from passdown.kernel.limits import MAX_DEPTH, REQUEST_BODY_BYTES
+from passdown.kernel.text import nfc as to_nfc
 
 ParsedJson: TypeAlias = "bool | int | float | str | list[ParsedJson] | dict[str, ParsedJson] | None"
 """A parsed document. Floats are in it so that a model can name the member that must not be one."""
@@ -177,7 +178,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if (
         not names.isascii()
         and not is_normalized("NFC", names)
-        and len({normalize("NFC", name) for name in members}) != len(members)
+        and len({to_nfc(name) for name in members}) != len(members)
     ):
         _refuse("key_collision")
     return members
