@@ -250,8 +250,11 @@ def test_missing_trees_of_a_partial_clone_make_the_paths_unread(repo: Repo) -> N
     tree = repo.text("rev-parse", "HEAD~1^{tree}")
     (repo.path / ".git" / "objects" / tree[:2] / tree[2:]).unlink()
     repo.git("config", "remote.origin.promisor", "true")
+    last = repo.commit("third", {"b.txt": "3\n"})
     with repo.reader() as git:
         assert (git.commit(oid).paths, git.commit(oid).paths_total) == ((), None)
+        assert git.commit(last).paths == (PathChange("b.txt", None, None),)
+        assert [commit.paths_total for commit in git.commits(2)] == [1, None]
 
 
 def test_missing_content_of_a_whole_repository_is_an_error(repo: Repo) -> None:

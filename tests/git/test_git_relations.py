@@ -91,6 +91,27 @@ def test_same_ahead_behind_and_diverged_are_told_apart(repo: Repo) -> None:
             assert git.relation(cited, two) == expected(repo, cited, two)
 
 
+def test_an_ancestor_from_the_future_under_a_line_of_commits_from_the_past_is_found(repo: Repo) -> None:
+    """Git's own listing gives up too early here, which is the reason for the second look at the graph."""
+    times = [100, 4_000_000_000, *range(40)]
+    repo.import_history(
+        "".join(
+            f"commit refs/heads/main\nmark :{number}\ncommitter C <c@d> {time} +0000\ndata 1\nm\n"
+            for number, time in enumerate(times, 1)
+        )
+        + "commit refs/heads/side\ncommitter C <c@d> 50 +0000\ndata 1\ns\nfrom :42\n"
+    )
+    head = repo.text("rev-parse", "main")
+    future, side = repo.text("rev-parse", "main~40"), repo.text("rev-parse", "side")
+    assert future in repo.text("rev-list", future, f"^{head}").split()  # git is wrong here
+    repo.git("merge-base", "--is-ancestor", future, head)
+    repo.git("update-ref", "refs/remotes/origin/main", head)
+    with repo.reader() as git:
+        assert git.relations([future, side], head) == {future: "ahead", side: "behind"}
+        assert git.relations([head], future) == {head: "behind"}
+        assert git.remote_refs([future, side]) == {future: ("origin/main",), side: ()}
+
+
 def test_unrelated_histories_are_diverged(repo: Repo) -> None:
     one = repo.commit("one", {"a": "1"})
     repo.git("checkout", "-q", "--orphan", "island")

@@ -164,16 +164,17 @@ def test_something_else_in_the_place_of_the_file_is_unreadable_and_not_written_t
     path = file_of(at(repo.path))
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
+    save_state(at(repo.path), STATE)
+    valid = path.read_bytes()
+    shutil.rmtree(path.parent)
     if kind == "linked folder":
-        save_state(at(repo.path), STATE)
-        (elsewhere / "worktree.json").write_bytes(path.read_bytes())
-        shutil.rmtree(path.parent)
+        (elsewhere / "worktree.json").write_bytes(valid)
         path.parent.symlink_to(elsewhere)
     elif kind == "file for folder":
         path.parent.write_text("x")
     else:
         path.parent.mkdir()
-        (elsewhere / "target").write_text("{}")
+        (elsewhere / "target").write_bytes(valid)
         {"link": lambda: path.symlink_to(elsewhere / "target"), "pipe": lambda: os.mkfifo(path),
          "folder": lambda: path.mkdir()}[kind]()  # fmt: skip
     unreadable(at(repo.path))

@@ -13,6 +13,7 @@ from git_support import START, Repo, sha256
 from passdown.git import reader as reader_module
 from passdown.git.checkout import Change, measure
 from passdown.git.facts import StatusEntry, WorktreeStatus
+from passdown.git.files import Content, hash_inside
 from passdown.kernel.errors import PassdownError
 
 MakeRepo = Callable[..., Repo]
@@ -147,6 +148,20 @@ def test_a_folder_swapped_for_a_link_counts_as_gone(repo: Repo, tmp_path: Path) 
     (repo.path / "d").symlink_to(tmp_path / "outside")
     entry = measure(repo.path, [Change(b"d/f", "modified", False, True)]).entries[0]
     assert (entry.size, entry.sha256) == (None, None)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user")
+def test_a_file_that_may_not_be_read_is_told_apart_from_one_that_is_gone(repo: Repo) -> None:
+    repo.write("closed", "secret")
+    (repo.path / "closed").chmod(0)
+    root = os.open(repo.path, os.O_RDONLY | os.O_DIRECTORY)
+    os.seteuid(65_534)
+    try:
+        assert hash_inside(root, b"closed", 100) == Content("unreadable", 6)
+        assert hash_inside(root, b"missing", 100) == Content("gone")
+    finally:
+        os.seteuid(0)
+        os.close(root)
 
 
 def test_a_nested_repository_is_named_and_not_read(repo: Repo) -> None:

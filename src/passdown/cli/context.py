@@ -69,7 +69,14 @@ class Place:
         """The opened store and a caller for this person."""
         from passdown.app.application import open_application
 
-        with open_application(self.data, create=create) as application:
+        try:
+            opened = open_application(self.data, create=create)
+        except PassdownError as error:
+            if error.members.get("rule") != "missing":
+                raise
+            guidance = "There is no store in this data directory yet: begin with `passdown init`, or name another one."
+            raise PassdownError(error.code, rule="missing", guidance=guidance) from None
+        with opened as application:
             yield application, application.caller(self.who)
 
     @contextmanager

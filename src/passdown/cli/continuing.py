@@ -45,7 +45,10 @@ def continue_(
     as_: As = None,
     json: Json = False,
 ) -> None:
-    """Show the current handoff as history, compared with this checkout. Nothing is executed."""
+    """Show the current handoff, compared with this checkout.
+
+    It is shown as history, not as an order. Nothing is executed and nothing is written.
+    """
     from passdown.app.handing import continue_here
     from passdown.handoff.host import Checkout
 
@@ -68,9 +71,9 @@ def lines_of(answer: ContinueAnswer, now_us: int, *, verbose: bool = False) -> l
     if content is None or answer.selected_revision is None:
         return ["No handoff has been committed to this workstream yet.", "Next: passdown handoff"]
     markers = {_key(item.citation): index for index, item in enumerate(answer.evidence, 1)}
-    lines = [
-        f"History, not an order: revision {answer.selected_revision.revision}, {_recorded(answer, now_us, verbose)}"
-    ]
+    lines = screen.flowing(
+        f"History, not an order: revision {answer.selected_revision.revision}, {_recorded(answer, now_us, verbose)}", 0
+    )
     state = screen.status(content.disposition) + ("  unproved: rests on words alone" if answer.unproved else "")
     pairs = [("Objective", content.objective), ("Status", state)]
     if answer.objective_relation == "different":
@@ -89,13 +92,16 @@ def lines_of(answer: ContinueAnswer, now_us: int, *, verbose: bool = False) -> l
     elif content.next_action is None:
         lines.append("  none proposed")
     else:
-        lines.append("  not usable as it stands: " + "; ".join(_REASONS[r] for r in answer.next_action_reasons))
+        reasons = "; ".join(_REASONS[reason] for reason in answer.next_action_reasons)
+        lines += screen.flowing(f"not usable as it stands: {reasons}", 2)
         lines += _statement(content.next_action, markers, bullet="(it said)")
     if content.omissions:
         lines.append("Omissions")
         for omission in content.omissions:
             lines += _bullet(omission.text, "•", _markers([omission.citation] if omission.citation else [], markers))
-    lines += ["Evidence (readable says that the reference resolves, not that the statement still holds)"]
+    lines += screen.flowing(
+        "Evidence (readable says that the reference resolves, not that the statement still holds)", 0
+    )
     lines += _evidence(answer, verbose)
     return [line.rstrip() for line in lines]
 
@@ -131,13 +137,13 @@ def _uncommitted(workspace: Workspace) -> list[str]:
         return []
     lines = []
     if then.gone:
-        lines.append(f"! Uncommitted then, GONE now: {', '.join(map(screen.plain, then.gone))}")
+        lines += screen.flowing(f"! Uncommitted then, GONE now: {', '.join(map(screen.plain, then.gone))}", 0)
     if then.changed:
-        lines.append(f"~ Uncommitted then, changed since: {', '.join(map(screen.plain, then.changed))}")
+        lines += screen.flowing(f"~ Uncommitted then, changed since: {', '.join(map(screen.plain, then.changed))}", 0)
     if then.present and not then.gone and not then.changed:
-        lines.append(f"= Uncommitted then, all {then.present} still there and unchanged")
+        lines += screen.flowing(f"= Uncommitted then, all {then.present} still there and unchanged", 0)
     if then.not_recorded:
-        lines.append(f"? {then.not_recorded} uncommitted paths were counted then but not recorded")
+        lines += screen.flowing(f"? {then.not_recorded} uncommitted paths were counted then but not recorded", 0)
     return lines
 
 
@@ -170,7 +176,7 @@ def _evidence(answer: ContinueAnswer, verbose: bool) -> list[str]:
     shown = rows if verbose else rows[:_EVIDENCE_ROWS]
     lines = []
     for number, mark, kind, label, word in shown:
-        lines += [f"  {number} {kind} {label}", f"      {mark}, {word}"]
+        lines += [*screen.flowing(f"{number} {kind} {label}", 2), *screen.flowing(f"{mark}, {word}", 6)]
     if len(shown) < len(rows):
         lines.append(f"  … {len(rows) - len(shown)} more with --verbose")
     return lines

@@ -30,7 +30,10 @@ def handoff(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Commit a handoff for the current workstream: what git shows since the last one, and what you add."""
+    """Commit a handoff: what git shows, and what you add.
+
+    It cites the commits since the last handoff of the current workstream and what is uncommitted.
+    """
     from passdown.app.handing import Words, ask_from_checkout
     from passdown.cli import catalog
     from passdown.handoff.host import Checkout
@@ -58,7 +61,7 @@ def handoff(
             screen.say(*preview(ask))
         if not screen.confirm("Commit this handoff?", assume_yes=yes):
             screen.say("Nothing was written.")
-            raise typer.Exit(1)
+            raise typer.Exit(screen.CANCELLED)
         answer = call(HAND_OFF_NOW, ask)
     if json:
         from passdown.kernel.wire import dump
@@ -85,10 +88,10 @@ def preview(ask: HandOffNowAsk) -> list[str]:
         wrapped = screen.wrapped(statement.text, 4)
         lines.append("  • " + wrapped[0])
         lines += ["    " + line for line in wrapped[1:]]
-        lines.append("      cites " + ", ".join(_cited(citation, labels) for citation in statement.citations))
+        lines += screen.flowing("cites " + ", ".join(_cited(citation, labels) for citation in statement.citations), 6)
     if ask.omissions:
         lines.append("Omissions")
-        lines += ["  • " + " ".join(screen.wrapped(omission.text, 4)) for omission in ask.omissions]
+        lines += [line for omission in ask.omissions for line in screen.flowing(f"• {omission.text}", 2)]
     return lines
 
 

@@ -82,7 +82,10 @@ def init(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Make a project for this checkout, or attach to one, and choose a first workstream."""
+    """Bind this checkout to a project and a first workstream.
+
+    Without `--project` a project is made. Every write is named before it is made.
+    """
     from passdown.cli import catalog
 
     here = place(data, as_)
@@ -114,7 +117,7 @@ def init(
         screen.say(*_announce(here, plan))
         if not screen.confirm("Write this?", assume_yes=yes):
             screen.say("Nothing was written.")
-            raise typer.Exit(1)
+            raise typer.Exit(screen.CANCELLED)
         chosen = _carry_out(call, plan)
         bind(here, chosen.scope_id, application.ids.new("ws_"))
         _tell(here, chosen.scope_id, chosen, json=json, written=True)
@@ -235,7 +238,7 @@ def start(
     as_: As = None,
     json: Json = False,
 ) -> None:
-    """Begin a workstream that can be continued on its own, and work on it from here."""
+    """Begin a new workstream and work on it from here."""
     from passdown.cli import catalog
     from passdown.kernel.wire import build
     from passdown.report.operations import REGISTER_WORKSTREAM, RegisterWorkstreamAsk
@@ -282,7 +285,7 @@ def switch(
     as_: As = None,
     json: Json = False,
 ) -> None:
-    """Choose which workstream this checkout works on, or list the choices."""
+    """Choose the workstream of this checkout, or list them."""
     from passdown.cli import catalog
 
     here = place(data, as_)

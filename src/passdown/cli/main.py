@@ -36,7 +36,7 @@ class _Sections(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         more = [name for name in self.list_commands(ctx) if name not in DAILY]
-        width = formatter.width - 10
+        width = formatter.width - 20
         for title, names in (("Commands", DAILY), ("More", more)):
             listed = [(name, self.get_command(ctx, name)) for name in names]
             rows = [(name, command.get_short_help_str(width)) for name, command in listed if command is not None]
@@ -60,7 +60,7 @@ def root(
     context: typer.Context,
     data: Annotated[str | None, typer.Option("--data", help="Data directory for every command.")] = None,
     as_: Annotated[str | None, typer.Option("--as", help="Name to record as the author.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="JSON instead of the home screen.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout instead of a screen.")] = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     """Hand work on, cited, and continue it knowing what is still true.
@@ -76,10 +76,20 @@ def root(
         os.environ["PASSDOWN_DATA"] = data
     if as_ is not None:
         os.environ["PASSDOWN_AGENT"] = as_
+    if json:
+        context.default_map = _said_before(context.command)
     if context.invoked_subcommand is None:
         from passdown.cli.home import home
 
         home(data, as_, json=json)
+
+
+def _said_before(group: Any) -> dict[str, Any]:
+    """Defaults by which every command below takes a `--json` that stood before its name."""
+    defaults: dict[str, Any] = {"json": True}
+    for name, command in getattr(group, "commands", {}).items():
+        defaults[name] = _said_before(command)
+    return defaults
 
 
 app.command()(init)
@@ -137,7 +147,7 @@ def _prepare_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  open until we end
         elif mode == "w" and isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 

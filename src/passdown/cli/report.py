@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from passdown.kernel.operations import Caller
 
 report_app = typer.Typer(
-    help="The report of a project; and verify, selection, projects.",
+    help="Print the report of a project, or check an exported one.",
     rich_markup_mode=None,
     invoke_without_command=True,
     no_args_is_help=False,
@@ -43,7 +43,7 @@ def report(
     as_: As = None,
     json: Json = False,
 ) -> None:
-    """Print the report of a project."""
+    """Print the report of a project, or check an exported one."""
     if context.invoked_subcommand is not None:
         return
     from passdown.kernel.wire import validate
@@ -172,8 +172,16 @@ def verify(
 
 
 @report_app.command()
-def selection(file: Annotated[Path, typer.Argument(help="Exported report; `-` reads stdin.")]) -> None:
-    """Print the exact selection of an exported report as canonical JSON."""
+def selection(
+    file: Annotated[Path, typer.Argument(help="Exported report; `-` reads stdin.")],
+    json: Annotated[
+        bool, typer.Option("--json", help="As it always is: one JSON document.", show_default=False)
+    ] = True,
+) -> None:
+    """Print the exact selection of an exported report.
+
+    It is canonical JSON; its digest is the report's selection digest.
+    """
     from passdown.report.verify import selection_of
 
     screen.show_json(selection_of(_read(file)))

@@ -7,6 +7,7 @@ Data goes to stdout, words to stderr. Colour only where stdout is a terminal, ``
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +25,10 @@ SYMBOLS: Final[Mapping[str, str]] = {
 WORDS: Final[Mapping[str, str]] = {"no_handoff": "no handoff"}
 _COLOURS: Final[Mapping[str, str]] = {"blocked": "31", "diverged": "31", "complete": "32", "continuable": "36"}
 _FALLBACK_WIDTH: Final = 100
+_MIN_ROOM: Final = 20
+_PIECES: Final = re.compile(" *[^ ]+| +")
+CANCELLED: Final = 130
+"""Exit code of a command that the person called off, by an answer or by an interrupt."""
 
 
 def status(word: str) -> str:
@@ -60,36 +65,45 @@ def short(text: str, columns: int) -> str:
 
 
 def wrapped(text: str, indent: int, columns: int | None = None) -> list[str]:
-    """``text`` cut into lines of display width, at spaces where there are some; further lines are indented."""
+    """``text`` cut into lines that fit beside ``indent`` columns: at spaces where there are some, else anywhere.
+
+    A newline of the text begins a line, and spaces stay unless the cut falls on them.
+    """
     from passdown.kernel.escape import display_width, terminal
 
-    room = max(20, (columns or width()) - indent)
+    room = max(_MIN_ROOM, (columns or width()) - indent)
     lines: list[str] = []
     for paragraph in terminal(text, keep_newlines=True).split("\n"):
         line = ""
-        for word in paragraph.split(" "):
-            candidate = f"{line} {word}" if line else word
-            if display_width(candidate) <= room:
-                line = candidate
+        for piece in _PIECES.findall(paragraph):
+            if display_width(line + piece) <= room:
+                line += piece
                 continue
-            if line:
-                lines.append(line)
-            line = word
-            while display_width(line) > room:
-                head = _prefix(line, room)
-                lines.append(head)
-                line = line[len(head) :]
+            *full, rest = _broken(piece.strip(" ") if line else piece, room)
+            lines += [line, *full] if line else full
+            line = rest
         lines.append(line)
-    return lines or [""]
+    return lines
 
 
-def _prefix(text: str, room: int) -> str:
-    from passdown.kernel.escape import display_width
+def _broken(piece: str, room: int) -> list[str]:
+    """One piece in lines of at most ``room`` columns, cut between whole characters."""
+    from passdown.kernel.columns import clusters
 
-    end = 1
-    while end < len(text) and display_width(text[: end + 1]) <= room:
-        end += 1
-    return text[:end]
+    lines, line, used = [], "", 0
+    for cluster, columns in clusters(piece):
+        if line and used + columns > room:
+            lines.append(line)
+            line, used = "", 0
+        line += cluster
+        used += columns
+    return [*lines, line]
+
+
+def flowing(text: str, indent: int) -> list[str]:
+    """``text`` as lines behind ``indent`` spaces, further lines two deeper."""
+    first, *further = wrapped(text, indent + 2)
+    return [" " * indent + first, *(" " * (indent + 2) + line for line in further)]
 
 
 def pad(text: str, columns: int) -> str:
@@ -115,19 +129,31 @@ def fields(items: Iterable[tuple[str, str]], indent: int = 2) -> list[str]:
 
 
 def table(rows: Sequence[Sequence[str]], indent: int = 2) -> list[str]:
-    """Aligned columns; the last one takes what is left of the line and is shortened with an ellipsis."""
+    """Aligned columns, one string for each row; the last column takes what is left and is shortened with an ellipsis.
+
+    Where less than a few words are left for it, it stands below the others instead, and nothing is aligned.
+    """
     from passdown.kernel.escape import display_width, fit
 
     if not rows:
         return []
     widths = [max(display_width(row[index]) for row in rows) for index in range(len(rows[0]) - 1)]
-    left = indent + sum(column + 2 for column in widths)
-    room = max(10, width() - left)
+    room = width() - indent - sum(column + 2 for column in widths)
+    if room < _MIN_ROOM and max(display_width(row[-1]) for row in rows) > room:
+        return [_stacked(row, indent) for row in rows]
     return [
         (" " * indent + "".join(pad(cell, column) + "  " for cell, column in zip(row, widths, strict=False)))
         + fit(row[-1], room)
         for row in rows
     ]
+
+
+def _stacked(row: Sequence[str], indent: int) -> str:
+    from passdown.kernel.escape import fit
+
+    lines = flowing("  ".join(cell for cell in row[:-1] if cell), indent)
+    deeper = indent + 4
+    return "\n".join([*lines, " " * deeper + fit(row[-1], width() - deeper)])
 
 
 def say(*lines: str) -> None:

@@ -121,10 +121,17 @@ def list_(data: Data = None, json: Json = False) -> None:
 
 
 @token_app.command()
-def revoke(token_id: Annotated[str, typer.Argument(help="Id from `passdown token list`.")], data: Data = None) -> None:
+def revoke(
+    token_id: Annotated[str, typer.Argument(help="Id from `passdown token list`.")],
+    data: Data = None,
+    json: Json = False,
+) -> None:
     """Revoke a token at once."""
     from passdown.identity.service import TokenService
 
     with place(data).application() as (application, _):
         TokenService(application.store, application.clock, application.ids).revoke(token_id)
+    if json:
+        screen.show_json({"token_id": token_id, "state": "revoked"})
+        return
     screen.say("Revoked.")

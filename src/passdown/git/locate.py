@@ -51,13 +51,16 @@ def find_repository(start: Path) -> Repository:
     """The repository whose worktree holds ``start`` (a folder, or a file in it), walking up to the root.
 
     ``GIT_DIR`` and its kin in the environment, and ``core.worktree`` in the repository, have no say. Raises
-    ``not_a_repository`` when there is none, or only one without a worktree (``rule`` tells ``absent``, ``bare`` or
-    ``broken_link``); ``git_unsupported`` with ``feature`` when its format is not one that can be read here;
-    ``git_failed`` when its configuration is not one.
+    ``not_a_repository`` when there is none, or only one without a worktree (``rule`` tells ``absent``, ``bare``,
+    ``broken_link`` or ``unreadable``); ``git_unsupported`` with ``feature`` when its format is not one that can
+    be read here; ``git_failed`` when its configuration is not one.
     """
     folder = Path(os.path.realpath(start))
-    if not folder.is_dir():
-        folder = folder.parent
+    try:
+        if not folder.is_dir():
+            folder = folder.parent
+    except OSError as error:
+        raise PassdownError("not_a_repository", rule="unreadable") from error
     for candidate in (folder, *folder.parents):
         git_dir = git_dir_of(candidate)
         if git_dir is not None:

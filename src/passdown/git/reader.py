@@ -15,20 +15,20 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from types import TracebackType
 from typing import Final
 
 from passdown.git import ancestry
+from passdown.git.changes import Changes, collect_counted, collect_named, with_changes
 from passdown.git.checkout import STATUS_ARGUMENTS, filtered, measure, parse_status
 from passdown.git.config import BadConfig, as_bool, read_config
-from passdown.git.facts import Commit, FileFact, Head, PathChange, Relation, Tag, WorktreeStatus
+from passdown.git.facts import Commit, FileFact, Head, Relation, Tag, WorktreeStatus
 from passdown.git.files import hash_inside, read_regular
 from passdown.git.headers import decode, parse_commit
 from passdown.git.locate import Repository
 from passdown.git.shadow import OPERATION_SECONDS, Shadow
 from passdown.kernel.errors import PassdownError
-from passdown.kernel.limits import COMMIT_PATHS, MAX_SAFE_INTEGER
+from passdown.kernel.limits import MAX_SAFE_INTEGER
 
 MAX_LISTED: Final = 100_000
 """At most so many commits or tags are listed at once."""
@@ -41,9 +41,9 @@ PATH_BYTES: Final = 4_096
 FILE_BYTES: Final = 1024 * 1024 * 1024
 """A single file may be this large to be hashed as evidence."""
 
+_FEW: Final = 64
 _SHALLOW_BYTES: Final = 16 * 1024 * 1024
 _FORBIDDEN_IN_NAMES: Final = re.compile(r"[\x00-\x20\x7f-\x9f]|\^\{/")
-_COUNT: Final = re.compile(rb"([0-9]+|-)\t([0-9]+|-)\t(.+)", re.DOTALL)
 
 
 class GitReader:
@@ -172,6 +172,7 @@ class GitReader:
     def _decide(self, others: list[str], head: str) -> dict[str, Relation]:
         """Tells ``ahead`` from ``diverged`` on a part of the history that holds every path between them."""
         boundary = self._boundary()
+        # Where the history has edges all of it is looked at: an edge below a common ancestor must be seen from both.
         below = [] if boundary else self._below_common(head, *others)
         graph = self._graph([head, *others, *below])
         held = ancestry.containing(graph, [head], others)[head]
@@ -187,6 +188,8 @@ class GitReader:
 
     def _below_common(self, *oids: str) -> list[str]:
         """A revision argument that leaves out what lies below a common ancestor: no path between them goes there."""
+        if len(oids) > _FEW:  # git walks the history once per commit for this
+            return []
         base = self._shadow.run("merge-base", "--octopus", *oids, ok_codes=(0, 1)).split()
         return [f"^{base[0].decode('ascii')}^@"] if base else []
 
@@ -347,42 +350,15 @@ class GitReader:
             "diff-tree", "--stdin", "--always", "-z", "-r", "--root", "--no-renames", "--ignore-submodules=none", shape,
             stdin=stdin,
         )  # fmt: skip
-        changes: dict[str, tuple[list[PathChange], int]] = {}
-        kept: list[PathChange] = []
-        oid = ""
-        total = 0
+        changes: Changes = {}
         try:
-            for record in records:
-                if self._oid.fullmatch(record.decode("latin-1")):
-                    oid, kept, total = record.decode("ascii"), [], 0
-                    changes[oid] = (kept, 0)
-                    continue
-                change = PathChange(decode(next(records, b"")), None, None) if partial else _counted(record)
-                total += 1
-                changes[oid] = (kept, total)
-                if total <= COMMIT_PATHS:
-                    kept.append(change)
+            (collect_named if partial else collect_counted)(records, changes)
         except PassdownError as error:
-            # Even the list of paths may be missing in a partial clone. The commit that git stopped at is then unread.
+            # In a partial clone even the trees may be missing: the commit that git stopped at and those after it stay
+            # without paths.
             if not partial or error.members.get("status") != 128:
                 raise
-            changes.pop(oid, None)
-        return [
-            replace(commit, paths=tuple(changes[commit.oid][0]), paths_total=changes[commit.oid][1])
-            if commit.oid in changes
-            else commit
-            for commit in commits
-        ]
-
-
-def _counted(record: bytes) -> PathChange:
-    match = _COUNT.fullmatch(record)
-    if match is None:
-        raise PassdownError("git_failed", operation="diff-tree", status=0, rule="unexpected_output")
-    added, deleted, path = match.groups()
-    if added == b"-" or deleted == b"-":
-        return PathChange(decode(path), None, None)
-    return PathChange(decode(path), int(added), int(deleted))
+        return [with_changes(commit, changes) for commit in commits]
 
 
 def _commit_query(name: str) -> bytes:

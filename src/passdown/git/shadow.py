@@ -292,7 +292,6 @@ class Shadow:
             f"--git-dir={self._home}",
             f"--work-tree={worktree}",
             "--no-optional-locks",
-            "--no-replace-objects",
             operation,
             *arguments,
         ]

@@ -1,0 +1,204 @@
+"""The installed command in a world of its own: a home, a data directory, repositories, and nothing of this machine's.
+
+Every call is a real child process. :func:`on_a_terminal` gives it a pseudo-terminal, and ``pyte`` is the terminal.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyte
+from git_support import Repo, plain_environment
+
+PASSDOWN = str(Path(sys.executable).parent / "passdown")
+SECONDS = 120
+"""A child that takes longer hangs."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command left behind: exit code, data and words."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Everything on stdout as one JSON document."""
+        return json.loads(self.out)
+
+
+@dataclass
+class World:
+    """A folder with ``home`` and ``data`` and the environment in which commands run."""
+
+    root: Path
+    extra: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.home.mkdir(exist_ok=True)
+
+    @property
+    def home(self) -> Path:
+        return self.root / "home"
+
+    @property
+    def data(self) -> Path:
+        return self.root / "data"
+
+    def environment(self, **changes: str | None) -> dict[str, str]:
+        """The environment of a command; None removes a variable."""
+        merged: dict[str, str | None] = {
+            **plain_environment(HOME=str(self.home), PASSDOWN_DATA=str(self.data), LOGNAME="grace"),
+            **self.extra,
+            **changes,
+        }
+        return {name: value for name, value in merged.items() if value is not None}
+
+    def repo(self, name: str = "shop", *, commits: int = 1) -> Repo:
+        """A repository with ``commits`` commits."""
+        repo = Repo(self.root / name)
+        for number in range(1, commits + 1):
+            repo.commit(f"Step {number}", {f"file-{number}.txt": f"{number}\n"})
+        return repo
+
+    def bound(self, name: str = "shop", *, commits: int = 1) -> Repo:
+        """A repository that ``init`` has bound to a project of its own."""
+        repo = self.repo(name, commits=commits)
+        self.ok(repo.path, "init")
+        return repo
+
+    def run(self, cwd: Path, *arguments: str | bytes, stdin: bytes = b"", **changes: str | None) -> Answer:
+        """Run ``passdown`` in ``cwd`` without a terminal."""
+        done = subprocess.run(
+            [PASSDOWN, *arguments],
+            cwd=cwd,
+            input=stdin,
+            capture_output=True,
+            env=self.environment(**changes),
+            timeout=SECONDS,
+            check=False,
+        )
+        return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def ok(self, cwd: Path, *arguments: str | bytes, **changes: Any) -> Answer:
+        """Run and expect exit code 0."""
+        answer = self.run(cwd, *arguments, **changes)
+        assert answer.code == 0, (arguments, answer)
+        return answer
+
+    def refused(self, code: str, exit_code: int, cwd: Path, *arguments: str | bytes, **changes: Any) -> Answer:
+        """Run and expect the refusal ``code``: on stderr with its next step, with nothing on stdout."""
+        answer = self.run(cwd, *arguments, **changes)
+        first, *_, last = answer.err.splitlines() or ["", ""]
+        assert (answer.code, answer.out) == (exit_code, ""), answer
+        assert first.startswith(f"{code}: "), answer
+        assert last.startswith("next: "), answer
+        return answer
+
+    def everything(self) -> dict[str, bytes]:
+        """Every file below, but not the write-ahead log's shared memory, which readers use too."""
+        return {
+            str(path): path.read_bytes()
+            for path in sorted(self.root.rglob("*"))
+            if path.is_file() and not path.is_symlink() and not path.name.endswith(("-shm", ".lock"))
+        }
+
+
+def screen_of(output: bytes | str, columns: int = 100, rows: int = 60) -> pyte.Screen:
+    """What a terminal shows after ``output``; line ends are as a terminal driver makes them."""
+    data = output.encode() if isinstance(output, str) else output
+    screen = pyte.Screen(columns, rows)
+    pyte.ByteStream(screen).feed(data.replace(b"\n", b"\r\n"))
+    return screen
+
+
+def shown(screen: pyte.Screen) -> list[str]:
+    """The lines of a screen without trailing space, down to the last one that is not empty."""
+    lines = [line.rstrip() for line in screen.display]
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+@dataclass(frozen=True)
+class Session:
+    """A command that had a terminal: exit code, the screen at the end, and the bytes that it sent."""
+
+    code: int
+    screen: pyte.Screen
+    sent: bytes
+
+
+def on_a_terminal(
+    world: World,
+    cwd: Path,
+    arguments: Sequence[str],
+    answers: Iterable[tuple[str, bytes]] = (),
+    *,
+    columns: int = 80,
+    **changes: str | None,
+) -> Session:
+    """Run with a pseudo-terminal; each of ``answers`` is typed once its question stands on the screen."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    screen = pyte.Screen(columns, 50)
+    stream = pyte.ByteStream(screen)
+    waiting = list(answers)
+    sent = bytearray()
+    environment = world.environment(TERM="xterm", **changes)
+    with subprocess.Popen(
+        [PASSDOWN, *arguments],
+        cwd=cwd,
+        env=environment,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        # The terminal becomes the child's own, so that Ctrl-C typed into it reaches the child.
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    ) as child:
+        os.close(theirs)
+        try:
+            while True:
+                ready, _, _ = select.select([ours], [], [], SECONDS)
+                assert ready, f"nothing more came after {shown(screen)}"
+                chunk = b""
+                with suppress(OSError):  # Linux: the other end was closed
+                    chunk = os.read(ours, 65_536)
+                if not chunk:
+                    break
+                sent += chunk
+                stream.feed(chunk)
+                if waiting and waiting[0][0] in "\n".join(screen.display):
+                    os.write(ours, waiting.pop(0)[1])
+            code = child.wait(SECONDS)
+        finally:
+            child.kill()
+            os.close(ours)
+    assert not waiting, f"never asked: {waiting}"
+    return Session(code, screen, bytes(sent))
+
+
+def numbers(root: Path) -> dict[str, int]:
+    """Rows in the tables that a command may write, read with SQLite itself."""
+    import sqlite3
+    from contextlib import closing
+
+    tables = ("pc_handoff_report_projects", "pc_handoff_report_workstreams", "pd_handoff_revisions", "pd_sources")
+    with closing(sqlite3.connect(f"file:{root / 'passdown.db'}?mode=ro", uri=True)) as connection:
+        return {name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
