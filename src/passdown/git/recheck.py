@@ -1,7 +1,8 @@
 """What lies now at paths that were recorded earlier: the other half of a worktree reading.
 
-A recorded path went through NFC and shows undecodable bytes as ``\\xNN``; the disk may hold another spelling of the same
-name. Each spelling is tried, so that a file is not called gone for the way its name was written down. Reading only.
+A recorded path went through NFC and shows undecodable bytes as ``\\xNN``; the disk may hold another spelling of the
+same name. Each spelling is tried, so that a file is not called gone for the way its name was written down. A path that
+ends in ``/`` is a repository inside this one: it is present or gone, but has no digest. Reading only.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ def recheck(worktree: Path, paths: Iterable[str]) -> dict[str, Content]:
 
 
 def _spellings(path: str) -> Iterator[bytes]:
+    path = path.removesuffix("/")
     try:
         composed = path.encode()
         decomposed = unicodedata.normalize("NFD", path).encode()
