@@ -1,27 +1,43 @@
 """The installed command in a world of its own: a home, a data directory, repositories, and nothing of this machine's.
 
-Every call is a real child process. :func:`on_a_terminal` gives it a pseudo-terminal, and ``pyte`` is the terminal.
+Every call is a child process of its own. :meth:`World.run` forks this one, which has the modules loaded already and
+saves their loading in hundreds of calls; :meth:`World.spawn` starts the installed program itself, for whatever depends
+on how a process begins and ends. :func:`on_a_terminal` gives it a pseudo-terminal, and ``pyte`` is the terminal.
 """
 
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import os
 import pty
 import select
+import sqlite3
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
+import time
+import traceback
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyte
 from git_support import Repo, plain_environment
+
+import passdown.app.handing
+import passdown.cli.catalog
+import passdown.cli.home
+import passdown.handoff.service
+import passdown.report.render
+import passdown.report.service
+import passdown.report.verify  # noqa: F401  loaded here, so that no fork has to
+from passdown.cli.main import run as run_command
 
 PASSDOWN = str(Path(sys.executable).parent / "passdown")
 SECONDS = 120
@@ -82,8 +98,27 @@ class World:
         self.ok(repo.path, "init")
         return repo
 
-    def run(self, cwd: Path, *arguments: str | bytes, stdin: bytes = b"", **changes: str | None) -> Answer:
-        """Run ``passdown`` in ``cwd`` without a terminal."""
+    def run(
+        self, cwd: Path, *arguments: str | bytes, stdin: bytes = b"", user: int | None = None, **changes: str | None
+    ) -> Answer:
+        """Run the command in a fork of this process, without a terminal; as ``user`` where root asks for one."""
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            given.write(stdin)
+            given.seek(0)
+            child = os.fork()
+            if child == 0:
+                if user is not None:
+                    os.setgid(user)
+                    os.setuid(user)
+                _become(cwd, self.environment(**changes), (given.fileno(), out.fileno(), err.fileno()))
+                _run_and_end([os.fsdecode(argument) for argument in arguments])
+            _, status = os.waitpid(child, 0)
+            out.seek(0)
+            err.seek(0)
+            return Answer(os.waitstatus_to_exitcode(status), out.read().decode(), err.read().decode())
+
+    def spawn(self, cwd: Path, *arguments: str | bytes, stdin: bytes = b"", **changes: str | None) -> Answer:
+        """Start the installed program, without a terminal."""
         done = subprocess.run(
             [PASSDOWN, *arguments],
             cwd=cwd,
@@ -117,6 +152,30 @@ class World:
             for path in sorted(self.root.rglob("*"))
             if path.is_file() and not path.is_symlink() and not path.name.endswith(("-shm", ".lock"))
         }
+
+
+def _become(cwd: Path, environment: dict[str, str], files: tuple[int, int, int]) -> None:
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(environment)
+    time.tzset()
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+    sys.stdin = io.TextIOWrapper(os.fdopen(0, "rb"), encoding="utf-8")
+    sys.stdout = io.TextIOWrapper(os.fdopen(1, "wb"), encoding="utf-8")
+    sys.stderr = io.TextIOWrapper(os.fdopen(2, "wb", 0), encoding="utf-8", write_through=True)
+
+
+def _run_and_end(arguments: list[str]) -> None:
+    """The end of the fork: nothing of the test runner may run in it."""
+    code = 99
+    try:
+        code = run_command(arguments)
+        sys.stdout.flush()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
 
 
 def screen_of(output: bytes | str, columns: int = 100, rows: int = 60) -> pyte.Screen:
@@ -196,9 +255,6 @@ def on_a_terminal(
 
 def numbers(root: Path) -> dict[str, int]:
     """Rows in the tables that a command may write, read with SQLite itself."""
-    import sqlite3
-    from contextlib import closing
-
     tables = ("pc_handoff_report_projects", "pc_handoff_report_workstreams", "pd_handoff_revisions", "pd_sources")
     with closing(sqlite3.connect(f"file:{root / 'passdown.db'}?mode=ro", uri=True)) as connection:
         return {name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}

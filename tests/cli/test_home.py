@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
+from subprocess import PIPE, Popen, run
 
 import pytest
-from cli_support import World, on_a_terminal, screen_of, shown
+from cli_support import PASSDOWN, World, on_a_terminal, screen_of, shown
 
 from passdown.kernel.escape import display_width
 
@@ -111,10 +113,6 @@ def test_a_current_folder_that_was_removed_is_no_fault_of_ours(world: World) -> 
     gone = world.root / "gone"
     gone.mkdir()
     script = 'cd "$1" && rmdir "$1" && exec "$2" --json'
-    from subprocess import run
-
-    from cli_support import PASSDOWN
-
     done = run(
         ["sh", "-c", script, "sh", str(gone), PASSDOWN], capture_output=True, env=world.environment(), check=False
     )
@@ -125,8 +123,9 @@ def test_a_current_folder_that_was_removed_is_no_fault_of_ours(world: World) -> 
 # --- terminals --------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def busy(world: World) -> World:
+@pytest.fixture(scope="module")
+def busy(new_world: Callable[[], World]) -> World:
+    world = new_world()
     repo = world.bound("a-shop-with-a-rather-long-folder-name")
     world.ok(repo.path, "handoff", "--next", "Wire the retry queue into the worker, 然后重新运行所有的测试, and tell")
     world.ok(repo.path, "start", "A second workstream whose title alone fills a narrow screen")
@@ -171,17 +170,14 @@ def test_a_terminal_of_80_columns_shows_the_screen_unbroken(busy: World) -> None
 
 def test_an_output_that_cannot_show_a_character_still_ends_well(busy: World) -> None:
     repo = busy.root / "a-shop-with-a-rather-long-folder-name"
-    answer = busy.ok(repo, PYTHONIOENCODING="ascii")
+    answer = busy.spawn(repo, PYTHONIOENCODING="ascii")
+    assert answer.code == 0
     assert "\\u25a0 blocked" in answer.out
-    assert busy.ok(repo, "--json", PYTHONIOENCODING="latin-1").json["workstreams"][1]["says"].startswith("Wire")
+    assert busy.spawn(repo, "--json", PYTHONIOENCODING="latin-1").json["workstreams"][1]["says"].startswith("Wire")
 
 
 def test_a_full_disk_under_the_output_is_told_as_such(busy: World) -> None:
     repo = busy.root / "a-shop-with-a-rather-long-folder-name"
-    from subprocess import PIPE, run
-
-    from cli_support import PASSDOWN
-
     with open("/dev/full", "w") as full:
         done = run([PASSDOWN], cwd=repo, stdout=full, stderr=PIPE, env=busy.environment(), check=False)
     assert done.returncode == 5
@@ -190,10 +186,6 @@ def test_a_full_disk_under_the_output_is_told_as_such(busy: World) -> None:
 
 @pytest.mark.parametrize("arguments", [[], ["report"], ["continue", "--json"]], ids=" ".join)
 def test_a_reader_that_went_away_ends_the_command_quietly(busy: World, arguments: list[str]) -> None:
-    from subprocess import PIPE, Popen
-
-    from cli_support import PASSDOWN
-
     repo = busy.root / "a-shop-with-a-rather-long-folder-name"
     reading, writing = os.pipe()
     os.close(reading)
@@ -208,10 +200,6 @@ def test_a_reader_that_went_away_ends_the_command_quietly(busy: World, arguments
 
 def test_closed_standard_streams_do_not_reach_the_store(world: World) -> None:
     repo = world.bound()
-    from subprocess import run
-
-    from cli_support import PASSDOWN
-
     script = 'exec "$1" handoff --yes <&- >&- 2>&-'
     done = run(["sh", "-c", script, "sh", PASSDOWN], cwd=repo.path, env=world.environment(), check=False)
     assert done.returncode == 0

@@ -1,4 +1,4 @@
-"""What lies now at recorded paths: other spellings of a name are the same file, and no path leads out of the worktree."""
+"""What lies now at recorded paths: other spellings are the same file, and no path leads out of the worktree."""
 
 from __future__ import annotations
 

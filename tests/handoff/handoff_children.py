@@ -80,28 +80,23 @@ class _Dying:
 
 
 class _DyingStore:
-    """A store that counts the statements of a write and dies in front of one, or between work and commit."""
+    """A store that dies in front of one statement of a write, or behind the last one."""
 
     def __init__(self, store, last: int) -> None:
         self._store, self._last = store, last
-        self.statements = 0
 
-    def read(self, work):
-        return self._store.read(work)
+    def __getattr__(self, name: str):
+        return getattr(self._store, name)
 
     def write(self, work):
         def dying(session):
             wrapped = _Dying(session, self._last)
             result = work(wrapped)
-            self.statements = wrapped.count
             if wrapped.count == self._last:
                 os.kill(os.getpid(), signal.SIGKILL)
             return result
 
         return self._store.write(dying)
-
-    def close(self) -> None:
-        self._store.close()
 
 
 def die_everywhere(data: Path) -> None:

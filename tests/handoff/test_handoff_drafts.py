@@ -95,6 +95,23 @@ def test_preparing_without_inline_evidence_writes_nothing(desk: Desk) -> None:
     assert desk.everything() == before
 
 
+def test_reading_does_not_wait_for_a_writer(desk: Desk) -> None:
+    """Catches a read that takes the turn of a writer; inside one it would be refused as a write within a write."""
+    note = desk.note()
+    head = desk.commit(state=[say("It stands.", note)])["handoff_ref"]
+
+    def beside(_: Any) -> None:
+        prepare(desk, evidence=[note])
+        desk.finalize(state=[say("It stands.", note)])
+        desk.latest()
+        desk.call("get_handoff", scope_id=SCOPE, handoff_ref=head)
+        desk.call("get_source", scope_id=SCOPE, source_ref=note["source_ref"])
+        desk.call("list_sources", scope_id=SCOPE)
+        desk.numbers()
+
+    desk.application.store.write(beside)
+
+
 def test_finalising_writes_nothing_and_names_the_head_it_saw(desk: Desk) -> None:
     note = desk.note()
     before = desk.everything()

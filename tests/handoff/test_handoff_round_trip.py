@@ -117,9 +117,6 @@ def test_the_spelling_of_a_text_makes_no_other_handoff(
     assert shared.numbers(scope_id) == [2, 1]
 
 
-@pytest.mark.xfail(
-    reason="the rule for line ends of free text gives another text when it is applied again", strict=True
-)
 @pytest.mark.parametrize("returns", [3, 5])
 def test_several_carriage_returns_before_a_line_feed_keep_one_digest(desk: Desk, returns: int) -> None:
     """Catches a normal form that is not reached in one step: the digest would change on each reading."""

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from handoff_support import SCOPE, Desk, content, digest_of, draft, inline, prepared, say
+from handoff_support import HOST, SCOPE, Desk, content, digest_of, draft, inline, prepared, say
 
+from passdown.handoff.rules import Head
+from passdown.handoff.store import append_revision
 from passdown.kernel.errors import PassdownError
 
 CHILDREN = Path(__file__).with_name("handoff_children.py")
@@ -212,6 +214,31 @@ def test_killed_at_any_statement_of_a_commit_the_old_head_or_the_new_one_is_ther
     assert desk.latest()["content"] == value["content"]
     assert desk.numbers() == [2, 1]
     assert desk.ask("commit_handoff", value)["replayed"] is True
+
+
+@pytest.mark.parametrize("seen", [0, 1])
+def test_a_head_that_moved_is_not_moved_by_whoever_saw_it_before(desk: Desk, seen: int) -> None:
+    """The last guard, below the decision: where transactions overlap, the row itself says who came first."""
+    desk.commit(objective="One")
+    artifact_id = desk.commit(objective="Two")["handoff_ref"]["artifact_id"]
+    stale = Head(artifact_id, seen) if seen else None
+    new = Head(artifact_id, seen + 1)
+    before = desk.everything()
+    moved = desk.application.store.write(
+        lambda session: append_revision(
+            session,
+            SCOPE,
+            base=stale,
+            new=new,
+            content=b"{}",
+            digest="sha256:" + "0" * 64,
+            references=[],
+            now_us=0,
+            who=HOST,
+        )
+    )
+    assert moved is False
+    assert desk.everything() == before
 
 
 def test_a_reader_beside_a_writer_never_sees_a_gap_or_a_head_without_content(desk: Desk) -> None:

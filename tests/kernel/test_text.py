@@ -34,7 +34,7 @@ def test_every_hostile_text_is_kept_but_for_its_form(name: str) -> None:
 
 
 def test_crlf_becomes_lf_and_a_lone_cr_is_data() -> None:
-    assert normalise_text("a\r\nb\rc\r\r\nd", max_chars=99) == "a\nb\rc\r\nd"
+    assert normalise_text("a\r\nb\rc\r\r\nd", max_chars=99) == "a\nb\rc\nd"
 
 
 def test_decomposed_text_is_composed() -> None:
@@ -92,7 +92,7 @@ def test_a_refusal_never_repeats_the_text() -> None:
 def test_normalised_text_normalises_to_itself(text: str) -> None:
     once = normalise_text(text, max_chars=400, required=False)
     assert normalise_text(once, max_chars=400, required=False) == once
-    assert "\r\n" not in once or "\r\r\n" in text
+    assert "\r\n" not in once
     assert unicodedata.is_normalized("NFC", once)
 
 

@@ -1,16 +1,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from report_support import World
+from report_support import MakeWorld, World
 
 from passdown.storage import open_store
-
-MakeWorld = Callable[..., World]
 
 
 @pytest.fixture(scope="session")

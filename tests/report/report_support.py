@@ -255,3 +255,7 @@ def code_of(call: Callable[[], Any]) -> PassdownError:
 
 def as_wire(value: Wire) -> dict[str, Any]:
     return value.model_dump(mode="json")
+
+
+MakeWorld = Callable[..., World]
+"""Makes a world with settings of its own."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import orjson
 import pytest
-from conftest import MakeWorld
-from report_support import World, file_read, note, statement
+from report_support import MakeWorld, World, file_read, note, statement
 
 from passdown.report.render import RENDERER_VERSIONS, render_markdown
 from passdown.report.verify import selection_of, verify

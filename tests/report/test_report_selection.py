@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 import rfc8785
-from conftest import MakeWorld
-from report_support import World, code_of
+from report_support import MakeWorld, World, code_of
 
 from passdown.kernel.canonical import canonical_bytes
 from passdown.report.port import Head

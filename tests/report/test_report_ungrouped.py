@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import MakeWorld
-from report_support import World, code_of, of, scopes_of
+from report_support import MakeWorld, World, code_of, of, scopes_of
 
 UNGROUPED = "prj_ungrouped"
 

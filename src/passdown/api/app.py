@@ -1,7 +1,8 @@
 """The HTTP application, put together from operations, their handlers and the tokens.
 
 Addresses: one POST per operation; ``/healthz`` says that the process answers, ``/readyz`` that the store can be read
-(both without a token); ``/openapi.json`` is the API document (any token). There are no interactive pages, since those
+(both without a token); ``/openapi.json`` is the API document (any token); ``/metrics`` is for an owner's or reader's
+token, ``/v1/events`` for any, neither for one that is confined to projects. There are no interactive pages, since those
 load from elsewhere, and no cross-origin answers.
 
 Public operations: :func:`create_app`.
@@ -9,28 +10,30 @@ Public operations: :func:`create_app`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
-import orjson
 from fastapi import FastAPI
 from pydantic import BaseModel
-from starlette.requests import Request
-from starlette.responses import Response
 
 from passdown import __version__
+from passdown.api.desk import ANSWER_SECONDS, REPORT_THREADS, REPORTS_WAITING, Desk
+from passdown.api.events import HEARTBEAT_SECONDS, LISTENERS, POLL_SECONDS, Hints
 from passdown.api.gate import Gate, host_names
+from passdown.api.lanes import Lane
 from passdown.api.openapi import api_document
 from passdown.api.problems import install_problem_handlers
-from passdown.api.requests import BODY_SECONDS, bearer_token
-from passdown.api.routes import Desk, add_operation
+from passdown.api.requests import BODY_SECONDS
+from passdown.api.routes import add_operation
+from passdown.api.service import add_service_addresses
+from passdown.app.operations import DOCUMENT_OPERATIONS
+from passdown.app.places import Places
+from passdown.app.replays import Replays
 from passdown.identity.service import TokenService
 from passdown.kernel import limits
+from passdown.kernel.errors import PassdownError
 from passdown.kernel.operations import Handler, Op
-
-DOCUMENT_OPERATIONS: Final = frozenset({"get_handoff_report"})
-"""Operations that answer bytes with a media type of their own instead of a JSON model."""
 
 
 def create_app(
@@ -40,6 +43,14 @@ def create_app(
     *,
     max_body: int = limits.REQUEST_BODY_BYTES,
     body_seconds: float = BODY_SECONDS,
+    answer_seconds: float = ANSWER_SECONDS,
+    reports_waiting: int = REPORTS_WAITING,
+    listeners: int = LISTENERS,
+    poll_seconds: float = POLL_SECONDS,
+    heartbeat_seconds: float = HEARTBEAT_SECONDS,
+    replays: Replays | None = None,
+    places: Places | None = None,
+    writes: Callable[[], int] | None = None,
     allowed_hosts: Collection[str] = (),
     document_operations: Collection[str] = DOCUMENT_OPERATIONS,
     document_model: type[BaseModel] | None = None,
@@ -47,7 +58,15 @@ def create_app(
     """Make the application.
 
     ``handlers`` has one entry for each of ``operations``, by name; a missing one is a ``ValueError`` here and not a
-    fault at the first request. ``max_body`` is in bytes, ``body_seconds`` is how long a body may take to arrive.
+    fault at the first request. ``replays`` keeps answers for ``Idempotency-Key``, ``places`` traces requests to
+    projects for confined tokens, ``writes`` reads the counter that hints are made of; each comes from the application
+    that the handlers are of, and without one its part is off (no answer is kept, confined tokens reach nothing, no
+    hint comes).
+
+    ``max_body`` is in bytes, ``body_seconds`` is how long a body may take to arrive, ``answer_seconds`` how long an
+    answer may take to be made, ``reports_waiting`` how many reports may stand in line, ``listeners`` how many may wait
+    for hints, ``poll_seconds`` how often the counter is read for them and ``heartbeat_seconds`` how often they hear
+    that the line still stands.
     ``allowed_hosts`` are names beside those of loopback that a ``Host`` header may hold: the address bound to, and the
     public names of a proxy in front. ``document_model`` describes the JSON form of a report for the API document.
     """
@@ -63,9 +82,17 @@ def create_app(
         redirect_slashes=False,
         telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
     )
-    app.add_middleware(Gate, hosts=host_names(allowed_hosts))
+    desk = Desk(
+        tokens,
+        replays=replays,
+        places=places,
+        max_body=max_body,
+        body_seconds=body_seconds,
+        answer_seconds=answer_seconds,
+        reports=Lane("reports", threads=REPORT_THREADS, waiting=reports_waiting),
+    )
+    app.add_middleware(Gate, hosts=host_names(allowed_hosts), ended=desk.meters.count)
     install_problem_handlers(app)
-    desk = Desk(tokens, max_body=max_body, body_seconds=body_seconds)
     for op in operations:
         add_operation(app, op, handlers[op.name], desk, is_document=op.name in document_operations)
 
@@ -74,29 +101,19 @@ def create_app(
         return api_document(operations, documents=frozenset(document_operations), document_model=document_model)
 
     app.openapi = document  # type: ignore[method-assign]
-    _add_service_addresses(app, desk)
+    hints = _hints(desk, writes, most=listeners, poll_seconds=poll_seconds, heartbeat_seconds=heartbeat_seconds)
+    app.state.hints = hints
+    desk.meters.watch("listeners", "Listeners for hints of change.", lambda: hints.places_taken)
+    desk.meters.watch("reports_inside", "Reports that are built or wait for their turn.", lambda: desk.reports.inside)
+    add_service_addresses(app, desk, hints, document)
     return app
 
 
-def _add_service_addresses(app: FastAPI, desk: Desk) -> None:
-    async def healthz(_request: Request) -> Response:
-        return _json({"status": "ok"})
+def _hints(desk: Desk, writes: Callable[[], int] | None, **bounds: Any) -> Hints:
+    async def read() -> int:
+        return 0 if writes is None else await desk.run("read", writes)
 
-    async def readyz(_request: Request) -> Response:
-        # Any read of the store will do; this one is small and touches a table that is always there.
-        await desk.run("read", desk.tokens.any_owner)
-        return _json({"status": "ready"})
+    def failed(_error: PassdownError) -> None:
+        desk.meters.poll_failures.inc()
 
-    async def openapi(request: Request) -> Response:
-        token = bearer_token(request.headers)
-        await desk.run("read", lambda: desk.admit(token, "read"))
-        return _json(app.openapi())
-
-    for path, endpoint in (("/healthz", healthz), ("/readyz", readyz), ("/openapi.json", openapi)):
-        app.add_api_route(
-            path, endpoint, methods=["GET", "HEAD"], name=path.strip("/"), include_in_schema=False, response_model=None
-        )
-
-
-def _json(value: dict[str, Any]) -> Response:
-    return Response(orjson.dumps(value), media_type="application/json")
+    return Hints(read, failed, **bounds)

@@ -17,6 +17,7 @@ from pydantic_core import core_schema
 
 from passdown import __version__
 from passdown.api.problems import PROBLEM
+from passdown.app.replays import KEYED
 from passdown.kernel.errors import ERRORS
 from passdown.kernel.operations import Op
 
@@ -27,6 +28,8 @@ TRANSPORT_ERRORS: Final = (
     "host_not_allowed",
     "headers_too_large",
     "server_stopping",
+    "server_busy",
+    "answer_timeout",
 )
 """Refusals that belong to HTTP and not to any operation."""
 
@@ -71,6 +74,25 @@ _REQUEST_ID_PARAMETER: Final[Json] = {
     "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$"},
 }
 _HEADERS: Final[Json] = {"X-Request-ID": {"$ref": "#/components/headers/RequestId"}}
+_KEY_PARAMETER: Final[Json] = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "A fresh identifier for each new request. The same key with the same bytes is answered with the "
+    "bytes of the first answer for 24 hours, and nothing is done again.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 256},
+}
+_REPLAYED: Final[Json] = {
+    "description": "Present if this is the kept answer to an earlier request with the same key.",
+    "schema": {"type": "string", "const": "true"},
+}
+_LAST_EVENT_ID: Final[Json] = {
+    "name": "Last-Event-ID",
+    "in": "header",
+    "required": False,
+    "description": "The id of the last event that was seen; if the store changed since, a hint comes at once.",
+    "schema": {"type": "string", "pattern": "^[0-9]{1,16}$"},
+}
 _DIGEST: Final[Json] = {"schema": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}}
 
 
@@ -92,7 +114,12 @@ def api_document(
         list(dict.fromkeys(wanted)), ref_template="#/components/schemas/{model}", schema_generator=_Schemas
     )
     report = {"type": "object"} if document_model is None else schemas[document_model, "serialization"]
-    paths: Json = {"/healthz": _probe("healthz", "Whether the process answers."), "/readyz": _ready()}
+    paths: Json = {
+        "/healthz": _probe("healthz", "Whether the process answers."),
+        "/readyz": _ready(),
+        "/metrics": _metrics(),
+        "/v1/events": _events(),
+    }
     for op in operations:
         answer = (
             _document_answer(report)
@@ -107,7 +134,7 @@ def api_document(
         "components": {
             "schemas": {**definitions.get("$defs", {}), "Problem": _PROBLEM},
             "headers": {"RequestId": _REQUEST_ID},
-            "parameters": {"RequestId": _REQUEST_ID_PARAMETER},
+            "parameters": {"RequestId": _REQUEST_ID_PARAMETER, "IdempotencyKey": _KEY_PARAMETER},
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -126,8 +153,18 @@ class _Schemas(GenerateJsonSchema):
 
 def _operation(op: Op[Any, Any], ask: Json, answer: Json, is_document: bool) -> Json:
     headers = dict(_HEADERS)
+    parameters: list[Json] = [{"$ref": "#/components/parameters/RequestId"}]
+    codes = [*op.all_errors, *TRANSPORT_ERRORS]
+    if op.name in KEYED:
+        headers["Idempotency-Replayed"] = _REPLAYED
+        parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
+        codes.append("idempotency_conflict")
     if is_document:
         headers |= {"Passdown-Selection-Digest": _DIGEST, "Passdown-Report-Digest": _DIGEST}
+        headers["Passdown-File-Name"] = {
+            "description": "A safe file name to keep the document under.",
+            "schema": {"type": "string"},
+        }
         headers["Content-Disposition"] = {
             "description": "An attachment with a safe file name, if `download` was asked for.",
             "schema": {"type": "string"},
@@ -137,11 +174,11 @@ def _operation(op: Op[Any, Any], ask: Json, answer: Json, is_document: bool) -> 
         "summary": op.summary,
         "tags": [_tag(op.path)],
         "security": [{"bearer": []}],
-        "parameters": [{"$ref": "#/components/parameters/RequestId"}],
+        "parameters": parameters,
         "requestBody": {"required": True, "content": {"application/json": {"schema": ask}}},
         "responses": {
             "200": {"description": "Done.", "headers": headers, "content": answer},
-            **_problems((*op.all_errors, *TRANSPORT_ERRORS)),
+            **_problems(codes),
         },
     }
 
@@ -204,6 +241,60 @@ def _ready() -> Json:
     codes = ("host_not_allowed", "internal_error", "store_not_readable", "store_busy", "schema_too_new")
     probe["get"]["responses"].update(_problems(codes))
     return probe
+
+
+_READING: Final = (
+    "malformed_http",
+    "headers_too_large",
+    "request_timeout",
+    "host_not_allowed",
+    "unauthenticated",
+    "forbidden",
+    "store_not_readable",
+    "store_busy",
+    "schema_too_new",
+    "server_stopping",
+    "server_busy",
+    "answer_timeout",
+    "internal_error",
+)
+"""What an address that only reads, takes a token and has no body can refuse with."""
+
+
+def _metrics() -> Json:
+    content = {"text/plain": {"schema": {"type": "string"}}}
+    answer = {"description": "Counters in the text form of Prometheus.", "headers": _HEADERS, "content": content}
+    return {
+        "get": {
+            "operationId": "metrics",
+            "summary": "What the server counted, for a token with role owner or reader.",
+            "tags": ["service"],
+            "security": [{"bearer": []}],
+            "parameters": [{"$ref": "#/components/parameters/RequestId"}],
+            "responses": {"200": answer, **_problems(_READING)},
+        }
+    }
+
+
+def _events() -> Json:
+    content = {"text/event-stream": {"schema": {"type": "string"}}}
+    words = (
+        "Events without end: `ready` at once, `change` whenever the store changed. The id of an event is the counter "
+        "of writes. Ask again for what you show; a hint does not say what changed. Comments are heartbeats."
+    )
+    return {
+        "get": {
+            "operationId": "events",
+            "summary": "Hints that the store changed.",
+            "tags": ["service"],
+            "security": [{"bearer": []}],
+            "parameters": [{"$ref": "#/components/parameters/RequestId"}, _LAST_EVENT_ID],
+            "responses": {
+                "200": {"description": words, "headers": _HEADERS, "content": content},
+                **_problems(("invalid_request", *_READING)),
+            },
+        }
+    }
 
 
 def _tag(path: str) -> str:

@@ -4,14 +4,14 @@ A ``PassdownError`` is answered with its row of the error table. What the framew
 wrong method) is translated into the same table. Anything else is a fault of ours; :mod:`passdown.api.gate` answers
 that.
 
-Public operations: :func:`problem_response`, :func:`install_problem_handlers`, :func:`correlation_of`.
+Public operations: :func:`problem_response`, :func:`install_problem_handlers`, :func:`log_fault`.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import orjson
 from fastapi import FastAPI
@@ -19,20 +19,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from passdown.api.exchange import exchange_of, line
 from passdown.kernel.errors import PassdownError
 
 PROBLEM: Final = "application/problem+json"
-CORRELATION: Final = "passdown.correlation_id"
-"""Where the gate keeps the correlation id in the ASGI scope."""
 
 _LEAVES_BODY_UNREAD: Final = frozenset({"body_too_large", "request_timeout"})
-_BUSY: Final = frozenset({"store_busy", "handoff_report_busy", "server_stopping"})
+_BUSY: Final = frozenset({"store_busy", "handoff_report_busy", "server_stopping", "server_busy", "answer_timeout"})
 _log = logging.getLogger("passdown.api")
-
-
-def correlation_of(scope: Mapping[str, Any]) -> str:
-    """The correlation id of the request that this scope belongs to."""
-    return str(scope[CORRELATION])
 
 
 def problem_response(error: PassdownError, correlation_id: str, headers: Mapping[str, str] | None = None) -> Response:
@@ -58,9 +52,8 @@ def log_fault(fault: BaseException, correlation_id: str) -> None:
         code = step.tb_frame.f_code
         where.append(f"{step.tb_frame.f_globals.get('__name__', '?')}.{code.co_name}:{step.tb_lineno}")
         step = step.tb_next
-    _log.error(
-        "fault type=%s correlation_id=%s raised_in=%s", type(fault).__name__, correlation_id, " > ".join(where[-6:])
-    )
+    members = {"type": type(fault).__name__, "correlation_id": correlation_id, "raised_in": " > ".join(where[-6:])}
+    _log.error("%s", line("fault", **members))
 
 
 def install_problem_handlers(app: FastAPI) -> None:
@@ -72,23 +65,25 @@ def install_problem_handlers(app: FastAPI) -> None:
 async def _refused(request: Request, error: Exception) -> Response:
     if not isinstance(error, PassdownError):
         raise error
-    correlation_id = correlation_of(request.scope)
-    if error.spec.status >= 500:
-        log_fault(error.__cause__ or error, correlation_id)
-    else:
-        operation = getattr(request.scope.get("route"), "name", "-")
-        _log.info("refused operation=%s code=%s status=%d", operation, error.code, error.spec.status)
-    return problem_response(error, correlation_id)
+    exchange = exchange_of(request.scope)
+    exchange.outcome = error.code
+    if error.spec.status >= 500 and error.code not in _BUSY:
+        log_fault(error.__cause__ or error, exchange.correlation_id)
+    return problem_response(error, exchange.correlation_id)
 
 
 async def _refused_by_framework(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
-    correlation_id = correlation_of(request.scope)
+    exchange = exchange_of(request.scope)
+    headers: dict[str, str] = {}
     if error.status_code == 404:
-        return problem_response(PassdownError("not_found"), correlation_id)
-    if error.status_code == 405:
-        allowed = sorted((error.headers or {}).get("Allow", "").replace(" ", "").split(","))
-        return problem_response(PassdownError("method_not_allowed"), correlation_id, {"Allow": ", ".join(allowed)})
-    log_fault(error, correlation_id)
-    return problem_response(PassdownError("internal_error"), correlation_id)
+        refusal = PassdownError("not_found")
+    elif error.status_code == 405:
+        refusal = PassdownError("method_not_allowed")
+        headers["Allow"] = ", ".join(sorted((error.headers or {}).get("Allow", "").replace(" ", "").split(",")))
+    else:
+        refusal = PassdownError("internal_error")
+        log_fault(error, exchange.correlation_id)
+    exchange.outcome = refusal.code
+    return problem_response(refusal, exchange.correlation_id, headers)

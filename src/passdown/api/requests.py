@@ -2,7 +2,8 @@
 
 Nothing here parses: the strict reader of the kernel gets the bytes as they came.
 
-Public operations: :func:`bearer_token`, :func:`require_json`, :func:`announced_length`, :func:`read_body`.
+Public operations: :func:`bearer_token`, :func:`idempotency_key`, :func:`require_json`, :func:`announced_length`,
+:func:`read_body`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from starlette.datastructures import Headers
 from starlette.types import Receive
 
 from passdown.api.gate import ClientGone
+from passdown.app.replays import checked_key
 from passdown.kernel.errors import PassdownError
 
 BODY_SECONDS: Final = 60
@@ -36,6 +38,23 @@ def bearer_token(headers: Headers) -> str:
     if scheme.lower() != "bearer":
         raise PassdownError("unauthenticated", rule="scheme")
     return token.strip()
+
+
+def idempotency_key(headers: Headers) -> str | None:
+    """The value of the only ``Idempotency-Key`` header as UTF-8 text, or None without one.
+
+    Raises ``invalid_request`` with ``field`` ``Idempotency-Key`` and a ``rule``: ``repeated``, ``utf_8``, or a text
+    rule of identifiers.
+    """
+    given = headers.getlist("idempotency-key")
+    if not given:
+        return None
+    if len(given) > 1:
+        raise PassdownError("invalid_request", field="Idempotency-Key", rule="repeated")
+    try:
+        return checked_key(given[0].encode("latin-1").decode("utf-8"))
+    except UnicodeDecodeError:
+        raise PassdownError("invalid_request", field="Idempotency-Key", rule="utf_8") from None
 
 
 def require_json(headers: Headers) -> None:

@@ -107,6 +107,13 @@ class _Server(uvicorn.Server):
         self._ready = ready
         self._url = url
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # Long answers end first; they would otherwise use up the time that short ones have to be finished.
+        hints = getattr(getattr(self.config.app, "state", None), "hints", None)
+        if hints is not None:
+            hints.close()
+        await super().shutdown(sockets=sockets)
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         if self._ready is not None:

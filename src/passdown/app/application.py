@@ -10,13 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from passdown.app.paths import database_path
+from passdown.app.spanning import SpanningStore
 from passdown.kernel.clock import Clock, SystemClock
 from passdown.kernel.ids import IdSource, RandomIds
 from passdown.kernel.operations import Handler, Op, Principal
 from passdown.storage import Store, open_store
+
+if TYPE_CHECKING:
+    from passdown.app.places import Places
+    from passdown.app.replays import Replays
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -42,7 +47,7 @@ class Application:
     """The store, the clock and the ids of one process, and the handlers over them. Close it, or use ``with``."""
 
     def __init__(self, store: Store, clock: Clock | None = None, ids: IdSource | None = None) -> None:
-        self.store = store
+        self.store = SpanningStore(store)
         self.clock: Clock = clock or SystemClock()
         self.ids: IdSource = ids or RandomIds(self.clock)
         self._handoff_handlers: dict[str, Handler] | None = None
@@ -76,6 +81,18 @@ class Application:
     def caller(self, who: Principal) -> Local:
         """A caller for this principal."""
         return Local(self.handler, who)
+
+    def replays(self) -> Replays:
+        """The answers kept for repeated requests, in the transactions of these handlers."""
+        from passdown.app.replays import Replays
+
+        return Replays(self.store, self.clock)
+
+    def places(self) -> Places:
+        """Which project a scope or a key belongs to."""
+        from passdown.app.places import Places
+
+        return Places(self.store)
 
     def close(self) -> None:
         """Close the store."""

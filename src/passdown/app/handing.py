@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from passdown.git.facts import Commit
+from passdown.handoff.capture import reading_id
 from passdown.handoff.facts import WorktreeFacts
 from passdown.handoff.gitdraft import WORKTREE_LABEL, GitFacts, Locale, commit_label, draft
 from passdown.handoff.host import Checkout, worktree_descriptor, worktree_facts
-from passdown.handoff.models import ArtifactRef, HandoffContent, SourceRef
+from passdown.handoff.models import ArtifactRef, HandoffContent, SourceRef, SourceType
 from passdown.handoff.operations import (
     CONTINUE_HANDOFF,
     GET_HANDOFF,
@@ -137,6 +138,8 @@ def ask_from_checkout(
     last = previous(call, scope_id)
     known = frozenset() if last is None else frozenset(filter(None, map(commit_of, cited(dump(last.content)))))
     facts = read_git(checkout, known)
+    if last is not None and words == Words() and _is_known(facts, last.content):
+        return _again(scope_id, last)
     shown = draft(facts, locale)
     evidence = _Evidence()
     for item in shown.evidence:
@@ -169,6 +172,26 @@ def ask_from_checkout(
         evidence=[item for label, item in evidence.items.items() if label in used],
         expected_base=None if last is None else dump(last.ref),
     )
+
+
+def _is_known(facts: GitFacts, content: HandoffContent) -> bool:
+    """Whether the handoff rests on the same reading of HEAD and worktree: nothing was committed, pushed or changed."""
+    readings: list[tuple[SourceType, Mapping[str, Any]]] = [("worktree", facts.worktree)]
+    if facts.commits:
+        readings.append(("git_commit", facts.commits[0]))
+    there = {
+        (citation["source_ref"]["source_type"], citation["source_ref"]["source_id"].removesuffix("-said"))
+        for citation in cited(dump(content))
+        if citation["kind"] == "source"
+    }
+    return all((kind, reading_id(kind, descriptor)) in there for kind, descriptor in readings)
+
+
+def _again(scope_id: str, last: Previous) -> HandOffNowAsk:
+    """The handoff that is there, word for word: committing it is ``unchanged`` and makes no revision."""
+    content = dump(last.content)
+    del content["schema"]
+    return build_ask(scope_id=scope_id, evidence=[], expected_base=dump(last.ref), **content)
 
 
 _EARLIER: Final[Mapping[Locale, str]] = {

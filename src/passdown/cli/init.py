@@ -23,6 +23,7 @@ from passdown.kernel.errors import PassdownError
 if TYPE_CHECKING:
     from passdown.kernel.operations import Caller
     from passdown.report.models import ProjectDescriptor, WorkstreamDescriptor
+    from passdown.report.operations import CreateProjectAsk, RegisterWorkstreamAsk
 
 _FIRST = {"en": "Main line", "zh-CN": "主线"}
 
@@ -62,8 +63,10 @@ _KEY_CATEGORIES = {"Lu", "Ll", "Lt", "Lm", "Lo", "Nd"}
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
+    """What ``init`` will do: every request is checked before anything is announced, and made only after consent."""
+
     project: ProjectDescriptor | None
-    new_project: dict[str, Any] | None
+    new_project: CreateProjectAsk | None
     workstream: WorkstreamDescriptor | None
     new_workstream: dict[str, Any] | None
 
@@ -87,6 +90,8 @@ def init(
     Without `--project` a project is made. Every write is named before it is made.
     """
     from passdown.cli import catalog
+    from passdown.kernel.wire import build
+    from passdown.report.operations import CreateProjectAsk
 
     here = place(data, as_)
     repository = here.require_repository()
@@ -102,18 +107,18 @@ def init(
             plan = _attach(call, found, workstream, language)
         else:
             new_key = key or proposed_key(folder)
-            _refuse_taken_key(call, new_key)
-            plan = _Plan(
-                None,
-                {
-                    "key": new_key,
-                    "title": title or folder.strip() or new_key,
-                    "default_locale": language,
-                    "timezone": timezone or machine_zone(os.environ),
-                },
-                None,
-                {"title": workstream or _FIRST.get(language, _FIRST["en"]), "key": "main"},
+            asked = build(
+                CreateProjectAsk,
+                key=new_key,
+                title=title or folder.strip() or new_key,
+                default_locale=language,
+                timezone=timezone or machine_zone(os.environ),
             )
+            _refuse_taken_key(call, asked.key)
+            plan = _Plan(None, asked, None, {"title": workstream or _FIRST[language], "key": "main"})
+        if plan.new_workstream is not None:
+            _register(plan, "prj_")
+        require_writable(here)
         screen.say(*_announce(here, plan))
         if not screen.confirm("Write this?", assume_yes=yes):
             screen.say("Nothing was written.")
@@ -163,7 +168,7 @@ def _announce(here: Place, plan: _Plan) -> list[str]:
     repository = here.require_repository()
     if plan.new_project is not None:
         new = plan.new_project
-        about = f"{new['key']}  “{screen.plain(new['title'])}”, {new['default_locale']}, {new['timezone']}  (new)"
+        about = f"{new.key}  “{screen.plain(new.title)}”, {new.default_locale}, {new.timezone}  (new)"
     else:
         known = plan.project
         about = "" if known is None else f"{known.project_key}  “{screen.plain(known.title)}”"
@@ -185,22 +190,33 @@ def _announce(here: Place, plan: _Plan) -> list[str]:
 
 
 def _carry_out(call: Caller, plan: _Plan) -> WorkstreamDescriptor:
-    from passdown.kernel.wire import build
-    from passdown.report.operations import CREATE_PROJECT, REGISTER_WORKSTREAM, CreateProjectAsk, RegisterWorkstreamAsk
+    from passdown.report.operations import CREATE_PROJECT, REGISTER_WORKSTREAM
 
     if plan.workstream is not None:
         return plan.workstream
     if plan.new_project is not None:
-        # Both asks are checked before the first is carried out, so that a bad title leaves no half-made project.
-        asked = build(CreateProjectAsk, **plan.new_project)
-        build(RegisterWorkstreamAsk, project_id="prj_", **(plan.new_workstream or {}))
-        owner = call(CREATE_PROJECT, asked).project
+        owner = call(CREATE_PROJECT, plan.new_project).project
     elif plan.project is not None:
         owner = plan.project
     else:
         raise ValueError("a plan names a project")
-    register = build(RegisterWorkstreamAsk, project_id=owner.project_id, **(plan.new_workstream or {}))
-    return call(REGISTER_WORKSTREAM, register).workstream
+    return call(REGISTER_WORKSTREAM, _register(plan, owner.project_id)).workstream
+
+
+def _register(plan: _Plan, project_id: str) -> RegisterWorkstreamAsk:
+    from passdown.kernel.wire import build
+    from passdown.report.operations import RegisterWorkstreamAsk
+
+    return build(RegisterWorkstreamAsk, project_id=project_id, **(plan.new_workstream or {}))
+
+
+def require_writable(here: Place) -> None:
+    """``file_not_writable`` where the choice could not be recorded, before anything that it belongs to is made."""
+    git_dir = here.require_repository().git_dir
+    folder = git_dir / "passdown"
+    in_the_way = folder.is_symlink() or (folder.exists() and not folder.is_dir())
+    if in_the_way or not os.access(folder if folder.exists() else git_dir, os.W_OK | os.X_OK):
+        raise PassdownError("file_not_writable", rule="worktree_state")
 
 
 def bind(here: Place, scope_id: str, new_instance_id: str) -> None:
@@ -254,6 +270,7 @@ def start(
             key=key or _free_key(call, owner, proposed_key(title)),
             kind=kind,
         )
+        require_writable(here)
         item = call(REGISTER_WORKSTREAM, ask).workstream
         bind(here, item.scope_id, application.ids.new("ws_"))
         _tell(here, item.scope_id, item, json=json, written=True)

@@ -124,6 +124,12 @@ def run(arguments: list[str] | None = None) -> int:
         # Whoever read our output went away: there is nobody to tell.
         _drop_output()
         return 0
+    except SystemExit as ended:
+        # Typer meets a closed pipe first while a command runs, and ends with a code of its own.
+        if not isinstance(ended.__context__, BrokenPipeError):
+            raise
+        _drop_output()
+        return 0
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
             # Stores and files tell this themselves; what is left is our own output.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from passdown.cli import screen
 from passdown.cli.context import As, Data, Json, place
+
+if TYPE_CHECKING:
+    from passdown.kernel.operations import Caller
 
 token_app = typer.Typer(help="Tokens for the server.", rich_markup_mode=None, no_args_is_help=True)
 
@@ -23,11 +26,15 @@ def serve(
     public_host: Annotated[
         list[str] | None, typer.Option(help="Host name under which the proxy is reached; repeatable.")
     ] = None,
+    log: Annotated[bool, typer.Option("--log", help="Write one JSON line per request to stderr.")] = False,
     data: Data = None,
     as_: As = None,
 ) -> None:
     """Serve the operations over HTTP until interrupted."""
+    import sys
+
     from passdown.api.app import create_app
+    from passdown.api.exchange import log_requests_to
     from passdown.api.server import serve as run
     from passdown.app.operations import OPERATIONS
     from passdown.identity.service import TokenService
@@ -46,7 +53,12 @@ def serve(
             tokens,
             allowed_hosts=application_names,
             document_model=HandoffReport,
+            replays=application.replays(),
+            places=application.places(),
+            writes=application.store.writes,
         )
+        if log:
+            log_requests_to(sys.stderr)
         run(app, host, port, behind_tls_proxy=behind_tls_proxy)
 
 
@@ -59,23 +71,51 @@ def create(
         str | None, typer.Option(help="What this token captures from a repository counts as read by this host.")
     ] = None,
     days: Annotated[int | None, typer.Option(help="Days until it expires (else never).", min=1, max=3650)] = None,
+    project: Annotated[
+        list[str] | None, typer.Option(help="Confine to this project (key or id); repeatable (else all).")
+    ] = None,
+    operation: Annotated[
+        list[str] | None, typer.Option(help="Confine to this operation; repeatable (else all of the role).")
+    ] = None,
     data: Data = None,
     json: Json = False,
 ) -> None:
     """Create a token; it is shown only now."""
+    from passdown.app.operations import require_operations
     from passdown.identity.service import TokenService
 
-    with place(data).application(create=True) as (application, _):
+    require_operations(operation or ())
+    with place(data).application(create=True) as (application, call):
         service = TokenService(application.store, application.clock, application.ids)
         expires = None if days is None else application.clock.now_us() + days * _DAY_US
-        token, record = service.create(name, principal, role, host=host, expires_us=expires)
+        projects = [_project_id(call, named) for named in project or ()]
+        token, record = service.create(
+            name, principal, role, host=host, expires_us=expires, projects=projects, operations=operation or ()
+        )
     if json:
         screen.show_json(
-            {"token": token, "principal": record.principal, "role": record.role, "token_id": record.token_id}
+            {
+                "token": token,
+                "principal": record.principal,
+                "role": record.role,
+                "token_id": record.token_id,
+                "projects": list(record.projects),
+                "operations": list(record.operations),
+            }
         )
         return
     screen.show([token])
     screen.say(f"{record.role} token of {screen.plain(record.principal)}; it is not shown again.")
+
+
+def _project_id(call: Caller, named: str) -> str:
+    """The id of the project that has this key or id; ``project_not_found`` if there is none."""
+    from passdown.kernel.wire import build
+    from passdown.report.operations import GET_PROJECT, GetProjectAsk
+
+    by_id = named.startswith("prj_")
+    ask = build(GetProjectAsk, project_id=named if by_id else None, key=None if by_id else named)
+    return call(GET_PROJECT, ask).project.project_id
 
 
 @token_app.command("list")
@@ -97,6 +137,8 @@ def list_(data: Data = None, json: Json = False) -> None:
                     "principal": item.principal,
                     "role": item.role,
                     "host": item.host,
+                    "projects": list(item.projects),
+                    "operations": list(item.operations),
                     "state": item.why_not(now_us) or "live",
                     "created_at": format_timestamp(item.created_us),
                     "expires_at": None if item.expires_us is None else format_timestamp(item.expires_us),
@@ -112,6 +154,7 @@ def list_(data: Data = None, json: Json = False) -> None:
                     item.token_id,
                     item.role,
                     item.why_not(now_us) or "live",
+                    "confined" if item.projects or item.operations else "",
                     screen.plain(f"{item.name} ({item.principal})"),
                 )
                 for item in records

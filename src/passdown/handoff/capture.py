@@ -115,6 +115,12 @@ def _reader_id(facts: Wire, body_sha256: bytes) -> str:
     return f"{facts.head or 'unborn'}@{short}"
 
 
+def reading_id(source_type: SourceType, descriptor: Mapping[str, Any]) -> str:
+    """The identity that a host's own reading with these facts has."""
+    facts = validate(FACTS_OF[source_type], descriptor)
+    return _reader_id(facts, hashlib.sha256(canonical_bytes_of_validated(dump(facts))).digest())
+
+
 def _plain(path: str) -> bool:
     return path.isprintable()
 

@@ -17,7 +17,7 @@ from passdown.handoff.operations import MAX_CHANGED_PATHS, UncommittedFiles, Wor
 from passdown.handoff.relation import combine, deciding_commits
 from passdown.kernel import limits
 from passdown.kernel.canonical import canonical_bytes
-from passdown.kernel.text import nfc
+from passdown.kernel.text import LINE_END, nfc
 from passdown.kernel.wire import build, validate
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ REMOTE_REFS_BYTES = 64 * 1024
 
 
 def _line(value: str, limit: int) -> str:
-    return nfc(value.replace("\r\n", "\n"))[:limit]
+    return nfc(LINE_END.sub("\n", value))[:limit]
 
 
 def _fits(path: str) -> bool:
@@ -140,14 +140,12 @@ class Checkout:
 
     def _uncommitted(self, recorded: WorktreeFacts) -> UncommittedFiles:
         """Compare by content: a file that was committed since is still there."""
-        # A repository inside this one is recorded with a final slash; it is there as long as its folder is.
-        places = {entry.path: entry.path.removesuffix("/") for entry in recorded.entries}
-        found = recheck(self.git.repository.worktree, places.values())
+        found = recheck(self.git.repository.worktree, [entry.path for entry in recorded.entries])
         present, not_recorded = 0, recorded.omitted_paths
         changed: list[str] = []
         gone: list[str] = []
         for entry in recorded.entries:
-            now = found[places[entry.path]]
+            now = found[entry.path]
             is_gone = now.kind == "gone"
             # A path that was only taken out of the index is deleted too, but its bytes lay there and were read.
             if entry.status == "deleted" and entry.size is None:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Discriminator, Field, Tag
 
 from passdown.kernel import limits
-from passdown.kernel.wire import Digest, Identifier, Revision, Wire, identifier, text
+from passdown.kernel.wire import TAG, Digest, Identifier, Revision, Wire, identifier, text
 
 HANDOFF_SCHEMA: Final = "powercontext.handoff.v1"
 PREPARED_SCHEMA: Final = "powercontext.prepared-handoff.v1"
@@ -64,22 +64,25 @@ class InlineCitation(Wire):
     label: Label
 
 
-def _kind(value: Any) -> str | None:
+def by_kind(value: Any) -> str | None:
+    """The tag of a union whose members are told apart by ``kind``."""
     kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
-    return kind if isinstance(kind, str) else None
+    return TAG + kind if isinstance(kind, str) else None
 
 
 _BY_KIND = Discriminator(
-    _kind,
+    by_kind,
     custom_error_type="unsupported_citation_kind",
     custom_error_message="unsupported citation kind",
 )
 
-Citation = Annotated[Annotated[SourceCitation, Tag("source")] | Annotated[ArtifactCitation, Tag("artifact")], _BY_KIND]
+Citation = Annotated[
+    Annotated[SourceCitation, Tag(TAG + "source")] | Annotated[ArtifactCitation, Tag(TAG + "artifact")], _BY_KIND
+]
 DraftCitation = Annotated[
-    Annotated[SourceCitation, Tag("source")]
-    | Annotated[ArtifactCitation, Tag("artifact")]
-    | Annotated[InlineCitation, Tag("inline")],
+    Annotated[SourceCitation, Tag(TAG + "source")]
+    | Annotated[ArtifactCitation, Tag(TAG + "artifact")]
+    | Annotated[InlineCitation, Tag(TAG + "inline")],
     _BY_KIND,
 ]
 

@@ -30,10 +30,11 @@ from passdown.handoff.models import (
     Recorder,
     SourceRef,
     SourceType,
+    by_kind,
 )
 from passdown.kernel import limits
 from passdown.kernel.operations import Op
-from passdown.kernel.wire import Count, Cursor, Description, Digest, Identifier, Limit, Name, Wire, identifier
+from passdown.kernel.wire import TAG, Count, Cursor, Description, Digest, Identifier, Limit, Name, Wire, identifier
 
 
 class CaptureSourceAsk(Wire):
@@ -127,12 +128,13 @@ MAX_EVIDENCE: Final = 256
 def _offered_kind(value: Any) -> str:
     is_object = isinstance(value, dict)
     if is_object and "kind" in value:
-        return "citation"
-    return "citation" if not is_object and hasattr(value, "kind") else "inline"
+        return TAG + "citation"
+    return TAG + ("citation" if not is_object and hasattr(value, "kind") else "inline")
 
 
 OfferedEvidence = Annotated[
-    Annotated[Citation, Tag("citation")] | Annotated[InlineEvidence, Tag("inline")], Discriminator(_offered_kind)
+    Annotated[Citation, Tag(TAG + "citation")] | Annotated[InlineEvidence, Tag(TAG + "inline")],
+    Discriminator(_offered_kind),
 ]
 
 
@@ -214,7 +216,12 @@ class PreparedTarget(Wire):
     prepared: PreparedHandoff
 
 
-Target = Annotated[LatestTarget | ExactTarget | PreparedTarget, Field(discriminator="kind")]
+Target = Annotated[
+    Annotated[LatestTarget, Tag(TAG + "latest")]
+    | Annotated[ExactTarget, Tag(TAG + "exact")]
+    | Annotated[PreparedTarget, Tag(TAG + "prepared")],
+    Discriminator(by_kind),
+]
 
 Relation = Literal["aligned", "ahead", "behind", "diverged", "unknown"]
 MAX_CHANGED_PATHS: Final = 2_000

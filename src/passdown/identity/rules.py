@@ -2,8 +2,8 @@
 
 States of a token: live -> expired (by time) | revoked (by the owner). Both ends are final. Invariants: the secret is
 256 random bits and is kept by nobody but its holder, the store knows its SHA-256; a token counts strictly before its
-expiry and never again once revoked; what may be done with it is its role, what it captures is the word of its host only
-if it has one.
+expiry and never again once revoked; what may be done with it is its role, less whatever it is confined to (projects,
+operations; none named means no confinement of that kind); what it captures is the word of its host only if it has one.
 """
 
 from __future__ import annotations
@@ -11,17 +11,22 @@ from __future__ import annotations
 import hashlib
 import re
 from base64 import urlsafe_b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from passdown.kernel import limits
 from passdown.kernel.errors import PassdownError
-from passdown.kernel.operations import Principal, Role
+from passdown.kernel.operations import Effect, Principal, Role
 from passdown.kernel.text import TextRefused, normalise_identifier
 
 SECRET_BYTES: Final = 32
+PROJECTS: Final = 100
+OPERATIONS: Final = 100
+PROJECT_ID: Final = 64
 PREFIX: Final = "pdt_"
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
+_OPERATION: Final = re.compile(r"[a-z][a-z_]{0,63}\Z")
 _SHAPE: Final = re.compile(r"pdt_[A-Za-z0-9_-]{43}\Z")
 
 WhyNot = Literal["unknown", "revoked", "expired"]
@@ -29,7 +34,10 @@ WhyNot = Literal["unknown", "revoked", "expired"]
 
 @dataclass(frozen=True, slots=True)
 class TokenRecord:
-    """What is kept of a token. Times are microseconds UTC; ``expires_us`` and ``revoked_us`` are None for never."""
+    """What is kept of a token. Times are microseconds UTC; ``expires_us`` and ``revoked_us`` are None for never.
+
+    ``projects`` (ids) and ``operations`` (names) are sorted; empty means all that the role allows.
+    """
 
     token_id: str
     name: str
@@ -39,6 +47,8 @@ class TokenRecord:
     created_us: int
     expires_us: int | None
     revoked_us: int | None
+    projects: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()
 
     def why_not(self, now_us: int) -> WhyNot | None:
         """Why the token does not count at ``now_us``, or None if it does. Revocation is told before expiry."""
@@ -51,6 +61,26 @@ class TokenRecord:
     def as_principal(self) -> Principal:
         """Whoever shows this token."""
         return Principal(self.principal, "authenticated", self.role, self.host)
+
+    def as_access(self) -> Access:
+        """Whoever shows this token, with what it is confined to."""
+        return Access(self.as_principal(), frozenset(self.projects), frozenset(self.operations))
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who calls, and what the token is confined to; an empty set confines nothing."""
+
+    principal: Principal
+    projects: frozenset[str] = frozenset()
+    operations: frozenset[str] = frozenset()
+
+    def require(self, operation: str, effect: Effect) -> None:
+        """Refuse what the role or the named operations do not allow: ``forbidden``, rule ``role`` or ``operation``."""
+        if not self.principal.may(effect):
+            raise PassdownError("forbidden", rule="role", effect=effect)
+        if self.operations and operation not in self.operations:
+            raise PassdownError("forbidden", rule="operation")
 
 
 def spell(secret: bytes) -> str:
@@ -74,11 +104,14 @@ def new_record(
     host: str | None,
     created_us: int,
     expires_us: int | None,
+    projects: Sequence[str] = (),
+    operations: Sequence[str] = (),
 ) -> TokenRecord:
     """The record of a token to be, with every member checked.
 
-    Names are identifiers of at most 256 characters. Raises ``invalid_request`` with the offending ``field`` and its
-    ``rule``: a text rule, ``role`` for an unknown role, ``in_the_past`` or ``integer_range`` for an expiry.
+    Names are identifiers of at most 256 characters; at most 100 projects and 100 operations. Raises
+    ``invalid_request`` with the offending ``field`` and its ``rule``: a text rule, ``role`` for an unknown role,
+    ``operation`` for what is no name of one, ``in_the_past`` or ``integer_range`` for an expiry.
     """
     known = next((each for each in ROLES if each == role), None)
     if known is None:
@@ -99,7 +132,22 @@ def new_record(
         created_us=created_us,
         expires_us=expires_us,
         revoked_us=None,
+        projects=_set("projects", [_identifier("projects", each, PROJECT_ID) for each in projects], PROJECTS),
+        operations=_set("operations", [_operation(each) for each in operations], OPERATIONS),
     )
+
+
+def _set(field: str, values: list[str], most: int) -> tuple[str, ...]:
+    distinct = sorted(set(values))
+    if len(distinct) > most:
+        raise _invalid(field, "too_long")
+    return tuple(distinct)
+
+
+def _operation(value: str) -> str:
+    if not _OPERATION.match(value):
+        raise _invalid("operations", "operation")
+    return value
 
 
 def _identifier(field: str, value: str, max_chars: int) -> str:

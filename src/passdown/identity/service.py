@@ -4,8 +4,8 @@ Design: the secret leaves :meth:`TokenService.create` and is never seen again; a
 the SHA-256 of what it shows. Nothing is cached, so a revocation holds for the next request of every server over the
 store; the price is one indexed read.
 
-Public operations: :meth:`~TokenService.create`, :meth:`~TokenService.authenticate`, :meth:`~TokenService.list`,
-:meth:`~TokenService.revoke`, :meth:`~TokenService.any_owner`.
+Public operations: :meth:`~TokenService.create`, :meth:`~TokenService.access`, :meth:`~TokenService.authenticate`,
+:meth:`~TokenService.list`, :meth:`~TokenService.revoke`, :meth:`~TokenService.any_owner`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from __future__ import annotations
 import builtins
 import hmac
 import secrets
+from collections.abc import Sequence
 
 from passdown.identity import store as table
-from passdown.identity.rules import SECRET_BYTES, TokenRecord, fingerprint, new_record, spell
+from passdown.identity.rules import SECRET_BYTES, Access, TokenRecord, fingerprint, new_record, spell
 from passdown.kernel.clock import Clock
 from passdown.kernel.errors import PassdownError
 from passdown.kernel.ids import IdSource
@@ -32,13 +33,22 @@ class TokenService:
         self._ids = ids
 
     def create(
-        self, name: str, principal: str, role: str, host: str | None = None, expires_us: int | None = None
+        self,
+        name: str,
+        principal: str,
+        role: str,
+        host: str | None = None,
+        expires_us: int | None = None,
+        *,
+        projects: Sequence[str] = (),
+        operations: Sequence[str] = (),
     ) -> tuple[str, TokenRecord]:
         """Make a token; the first member of the answer is the secret text, shown only here.
 
         ``name`` is for people and need not be unique. ``host`` gives the right that what the token captures from a
-        repository counts as read by that host. ``expires_us`` is in microseconds UTC, None for never. Raises
-        ``invalid_request`` and what the store raises.
+        repository counts as read by that host. ``expires_us`` is in microseconds UTC, None for never. ``projects``
+        (ids) and ``operations`` (names) confine it; a project or operation that does not exist confines all the same.
+        Raises ``invalid_request`` and what the store raises.
         """
         token = spell(secrets.token_bytes(SECRET_BYTES))
         token_sha256 = _fingerprint_of_ours(token)
@@ -50,6 +60,8 @@ class TokenService:
             host=host,
             created_us=self._clock.now_us(),
             expires_us=expires_us,
+            projects=projects,
+            operations=operations,
         )
 
         def add(session: Session) -> bool:
@@ -60,7 +72,11 @@ class TokenService:
         return token, record
 
     def authenticate(self, token: str) -> Principal:
-        """Who shows this token.
+        """Who shows this token; see :meth:`access`."""
+        return self.access(token).principal
+
+    def access(self, token: str) -> Access:
+        """Who shows this token, and what it is confined to.
 
         Raises ``unauthenticated`` with ``rule``: ``malformed``, ``unknown``, ``expired``, ``revoked``.
         """
@@ -74,7 +90,7 @@ class TokenService:
         why_not = record.why_not(self._clock.now_us())
         if why_not is not None:
             raise PassdownError("unauthenticated", rule=why_not)
-        return record.as_principal()
+        return record.as_access()
 
     def list(self) -> builtins.list[TokenRecord]:
         """Every token ever made, oldest first, without its secret."""

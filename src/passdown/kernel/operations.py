@@ -31,6 +31,7 @@ COMMON_ERRORS: Final = (
     "store_not_writable",
     "store_not_readable",
     "store_busy",
+    "store_outcome_unknown",
     "schema_too_new",
     "internal_error",
 )

@@ -37,13 +37,17 @@ class TextRefused(ValueError):
         super().__init__(f"text refused: {rule}" if limit is None else f"text refused: {rule} (limit {limit})")
 
 
+LINE_END: Final = re.compile(r"\r+\n")
+"""Several carriage returns before a line feed go at once: else the same rule, applied again, gave another text."""
+
+
 def normalise_text(value: str, *, max_chars: int, required: bool = True) -> str:
-    """Free text in NFC with CRLF as LF; a lone CR is data and stays.
+    """Free text in NFC with CRLF as LF; a lone CR is data and stays, but for one that would make a CRLF of an LF.
 
     Refuses lone surrogates (``surrogate``), more than ``max_chars`` code points (``too_long``) and, where text is
     ``required``, text that is empty or white space only (``empty``).
     """
-    text = _bounded_nfc(value.replace("\r\n", "\n"), max_chars)
+    text = _bounded_nfc(LINE_END.sub("\n", value), max_chars)
     if required and not text.strip(WHITE_SPACE):
         raise TextRefused("empty")
     return text

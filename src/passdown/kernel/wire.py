@@ -11,12 +11,12 @@ that they belong to.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar
 
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import PydanticCustomError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from passdown.kernel import limits
 from passdown.kernel.errors import ERRORS, PassdownError
@@ -24,6 +24,8 @@ from passdown.kernel.strict_json import parse_json
 from passdown.kernel.text import TextRefused, normalise_identifier, normalise_key, normalise_text
 
 MAX_LISTED_ERRORS = 20
+TAG = "~"
+"""Begins the tag of every union, so that a place in a document can leave it out: a tag is no member."""
 _PLAIN_MEMBER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 
 
@@ -72,15 +74,26 @@ Cursor = Annotated[str, Field(max_length=limits.CURSOR)]
 
 def _path(location: tuple[int | str, ...]) -> str:
     """Dotted path of a member. A name that is not a plain word is the caller's text and is shown as ``?``."""
-    parts = [str(step) if isinstance(step, int) or _PLAIN_MEMBER.match(step) else "?" for step in location]
-    return ".".join(parts)
+    members = [step for step in location if isinstance(step, int) or not step.startswith(TAG)]
+    return ".".join(str(step) if isinstance(step, int) or _PLAIN_MEMBER.match(step) else "?" for step in members)
+
+
+def _is_echo(item: ErrorDetails, others: Sequence[ErrorDetails]) -> bool:
+    """A list is also called too short when one of its items failed; that says nothing new."""
+    place = item["loc"]
+    return item["type"] == "too_short" and any(
+        len(other["loc"]) > len(place) and other["loc"][: len(place)] == place for other in others
+    )
 
 
 def refusal(error: ValidationError) -> PassdownError:
     """Every failed member as ``{field, rule}``, in the order of the document, at most twenty of them."""
     found: list[dict[str, str]] = []
     code = "invalid_request"
-    for item in error.errors(include_url=False, include_input=False):
+    listed = error.errors(include_url=False, include_input=False)
+    for item in listed:
+        if _is_echo(item, listed):
+            continue
         rule = str(item.get("ctx", {}).get("rule", item["type"]))
         if item["type"] in ERRORS:
             code = item["type"]

@@ -2,7 +2,8 @@
 
 Public operations: :func:`open_store` gives a :class:`Store`; its ``read`` and ``write`` run a function over a
 :class:`Session`; :func:`in_list`, :func:`in_pairs` and :func:`chunks` build the few fragments of SQL that depend on a
-number of values. Importing this package loads ``sqlite3`` and nothing heavier.
+number of values. Importing this package loads ``sqlite3`` and nothing heavier; SQLAlchemy comes
+with the first store on a server.
 """
 
 from passdown.storage.opening import open_store

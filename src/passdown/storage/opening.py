@@ -4,6 +4,8 @@ Design: an up-to-date store is opened by reading three rows. Anything that chang
 happens under the same turn that writers take, after looking again, so that of many processes that open a new store at
 the same time one does the work and the others find it done. A file that is not a store of ours is never written.
 
+A database on a server is opened by :mod:`passdown.storage.sql_opening`, which alone loads SQLAlchemy.
+
 Public operation: :func:`open_store`.
 """
 
@@ -17,28 +19,41 @@ from pathlib import Path
 from typing import Final
 
 from passdown.kernel.errors import PassdownError
+from passdown.storage.address import locate
 from passdown.storage.faults import is_busy, os_refusal, refusal
 from passdown.storage.session import Store
-from passdown.storage.sqlite_connect import SchemaState, connect_reader, connect_writer, schema_state
+from passdown.storage.sqlite_connect import connect_reader, connect_writer, schema_state
 from passdown.storage.sqlite_store import SqliteStore
-from passdown.storage.version import APPLICATION_ID
+from passdown.storage.version import APPLICATION_ID, SchemaState
 
 WAIT_SECONDS: Final = 10.0
 MIGRATION_WAIT_SECONDS: Final = 60.0
 
 
-def open_store(path: Path, *, create: bool, migrate: bool = True, wait_seconds: float = WAIT_SECONDS) -> Store:
-    """Open the SQLite store in the file ``path``.
+def open_store(target: Path | str, *, create: bool, migrate: bool = True, wait_seconds: float = WAIT_SECONDS) -> Store:
+    """Open the store in the SQLite file ``target`` (a ``Path``), or in the database that ``target`` (a URL) names.
 
-    ``create``: make the file (mode 0600) and its folder (0700) if they are missing; otherwise a missing file is
-    ``store_not_readable`` with rule ``missing``. ``migrate``: bring an older schema up to this version; otherwise it is
-    ``store_not_readable`` with rule ``schema_behind``. ``wait_seconds`` bounds how long an operation waits for others
-    before it is ``store_busy``.
+    URLs: ``sqlite:///PATH``, ``postgresql://``, ``mysql://`` or ``mariadb://``, ``oceanbase://``; their form and their
+    refusals (``invalid_request``) are those of :mod:`passdown.storage.address`.
 
-    Further refusals: ``store_not_readable`` (``damaged``, ``foreign``, ``denied``, ``not_a_file``, ``recovery``),
-    ``store_not_writable`` (``denied``, ``read_only``, ``full``), ``schema_too_new`` with ``found`` and ``known``.
-    Close the store after use.
+    ``create``: make what is missing: the file (mode 0600) and its folder (0700), or our tables in the empty database of
+    a server; otherwise ``store_not_readable`` with rule ``missing``. ``migrate``: bring an older schema up to this
+    version; otherwise it is ``store_not_readable`` with rule ``schema_behind``. ``wait_seconds`` bounds how long an
+    operation waits for others before it is ``store_busy``.
+
+    Further refusals: ``store_not_readable`` (``damaged``, ``foreign``, ``denied``, ``not_a_file``, ``recovery``; on
+    servers ``unreachable``, ``other_engine``, ``driver_missing``), ``store_not_writable`` (``denied``, ``read_only``,
+    ``full``, ``unreachable``), ``schema_too_new`` with ``found`` and ``known``. Close the store after use.
     """
+    place = locate(target) if isinstance(target, str) else target
+    if isinstance(place, Path):
+        return _open_file(place, create=create, migrate=migrate, wait_seconds=wait_seconds)
+    from passdown.storage.sql_opening import open_server
+
+    return open_server(place, create=create, migrate=migrate, wait_seconds=wait_seconds)
+
+
+def _open_file(path: Path, *, create: bool, migrate: bool, wait_seconds: float) -> Store:
     try:
         path = Path(os.path.realpath(path))
         there = _is_there(path)

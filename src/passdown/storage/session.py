@@ -12,6 +12,7 @@ Public operations: :class:`Session`, :class:`Store`, and the fragment makers :fu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import NoneType
 from typing import Any, Final, Protocol, TypeVar
 
 from passdown.kernel.errors import PassdownError
@@ -23,6 +24,8 @@ Row = tuple[Any, ...]
 
 CHUNK: Final = 500
 """Values in one list: engines bound the number of parameters and the depth of an expression."""
+
+_PARAMETER_TYPES: Final = frozenset({int, bytes, NoneType})
 
 
 class Session(Protocol):
@@ -76,6 +79,11 @@ class Store(Protocol):
         When it returns, everything is on disk; when it raises, nothing is. If something changed, the counter of writes
         goes up in the same transaction. ``work`` may be called again after a retryable error, so it must depend on the
         session only, and may not write through the same store. Waiting too long is ``store_busy``.
+
+        A server engine lets several writers in at once, each statement seeing what is committed when it begins: what
+        must hold between statements is decided by a comparison in an UPDATE, by a key, or behind a row that all writers
+        touch first. The order of arrival is then that of the rows they meet at. There is one exception to "when it
+        raises, nothing is": ``store_outcome_unknown``, when the server went away before it answered the commit.
         """
         ...
 
@@ -86,6 +94,13 @@ class Store(Protocol):
     def close(self) -> None:
         """Close the idle connections, and those in use as they come back. Closing twice is allowed."""
         ...
+
+
+def check_parameters(params: Params) -> None:
+    """Refuse, as a fault of the caller, a value that is neither integer nor bytes; a boolean is no integer here."""
+    for value in params.values():
+        if type(value) not in _PARAMETER_TYPES:
+            raise PassdownError("internal_error", rule="parameter_type")
 
 
 def chunks(values: Sequence[T], size: int = CHUNK) -> Iterator[Sequence[T]]:

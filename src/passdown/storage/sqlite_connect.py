@@ -10,24 +10,21 @@ Public operations: :func:`connect_writer`, :func:`connect_reader`, :func:`finger
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from passdown.kernel.errors import PassdownError
 from passdown.storage.faults import os_refusal, primary_code, refusal
-from passdown.storage.version import APPLICATION_ID, SCHEMA_HEAD, SCHEMA_REVISIONS
+from passdown.storage.version import APPLICATION_ID, HEAD_ROWS, REVISION_QUERY, SchemaState, judge
 
 BUSY_SECONDS: Final = 5.0
 _CACHED_STATEMENTS: Final = 512
 _CACHE_KIB: Final = 8_192
 _JOURNAL_LIMIT_BYTES: Final = 64 * 1024 * 1024
 _READ_ONLY_CODES: Final = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
-_REVISION: Final = re.compile(r"[0-9A-Za-z_]{1,32}")
 
 Fingerprint = tuple[int, ...]
-SchemaState = Literal["absent", "behind", "current"]
 
 
 def connect_writer(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
@@ -103,7 +100,7 @@ def schema_state(connection: sqlite3.Connection) -> SchemaState:
             has_version = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'alembic_version'"
             if connection.execute(has_version).fetchone() is None:
                 return "absent"
-            return _judge(connection.execute(_VERSION).fetchall())
+            return judge(connection.execute(REVISION_QUERY).fetchall())
         finally:
             if connection.in_transaction:
                 connection.execute("COMMIT")
@@ -116,25 +113,9 @@ def check_head(connection: sqlite3.Connection) -> None:
 
     As the first statement it also fixes the snapshot of a read. Raises ``sqlite3.Error`` besides the refusals.
     """
-    rows = connection.execute(_VERSION).fetchall()
-    if rows != _HEAD_ROWS and _judge(rows) != "current":
+    rows = connection.execute(REVISION_QUERY).fetchall()
+    if rows != HEAD_ROWS and judge(rows) != "current":
         raise PassdownError("store_not_readable", rule="schema_behind")
-
-
-_VERSION: Final = "SELECT version_num FROM alembic_version"
-_HEAD_ROWS: Final = [(SCHEMA_HEAD,)]
-
-
-def _judge(rows: list[tuple[object]]) -> SchemaState:
-    if not rows:
-        return "absent"
-    if rows == _HEAD_ROWS:
-        return "current"
-    if len(rows) == 1 and rows[0][0] in SCHEMA_REVISIONS:
-        return "behind"
-    found = str(rows[0][0])
-    shown = found if _REVISION.fullmatch(found) else "unreadable"
-    raise PassdownError("schema_too_new", found=shown, known=SCHEMA_HEAD)
 
 
 def _connect(path: Path, mode: str, busy_seconds: float) -> sqlite3.Connection:

@@ -9,14 +9,10 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from types import NoneType
-from typing import Final
 
 from passdown.kernel.errors import PassdownError
 from passdown.storage.faults import is_key_taken, refusal
-from passdown.storage.session import Param, Row
-
-_PARAMETER_TYPES: Final = frozenset({int, bytes, NoneType})
+from passdown.storage.session import Param, Row, check_parameters
 
 
 class SqliteSession:
@@ -91,9 +87,7 @@ class SqliteSession:
             raise refusal(self.fault, writing=self._writable) from self.fault
         if self.inherited:
             raise PassdownError("internal_error", rule="session_inherited")
-        for value in params.values():
-            if type(value) not in _PARAMETER_TYPES:
-                raise PassdownError("internal_error", rule="parameter_type")
+        check_parameters(params)
         self.statements += 1
 
     def _doom(self, error: Exception) -> PassdownError:

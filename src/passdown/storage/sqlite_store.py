@@ -12,7 +12,6 @@ opened is never written. A transaction that changed nothing is rolled back: it c
 from __future__ import annotations
 
 import os
-import random
 import sqlite3
 import threading
 import time
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from passdown.kernel.errors import PassdownError
+from passdown.storage.attempts import AgainError, attempts
 from passdown.storage.faults import is_busy, os_refusal, refusal
 from passdown.storage.locks import FifoQueue, FileLock
 from passdown.storage.session import Session, T
@@ -36,15 +36,9 @@ from passdown.storage.sqlite_connect import (
 )
 from passdown.storage.sqlite_session import SqliteSession
 
-ATTEMPTS: Final = 6
 IDLE_READERS: Final = 8
-_FIRST_PAUSE_SECONDS: Final = 0.004
 _COUNT_WRITE: Final = "UPDATE pd_counters SET value = value + 1 WHERE name = :name"
 _WRITES: Final = "SELECT value FROM pd_counters WHERE name = :name"
-
-
-class _AgainError(Exception):
-    """The attempt met a retryable error, told by ``__cause__``, and was rolled back."""
 
 
 class SqliteStore:
@@ -76,13 +70,13 @@ class SqliteStore:
 
     def read(self, work: Callable[[Session], T]) -> T:
         """See :meth:`passdown.storage.Store.read`."""
-        return self._attempts(lambda: self._read_once(work), time.monotonic() + self._wait_seconds)
+        return attempts(lambda: self._read_once(work), time.monotonic() + self._wait_seconds)
 
     def write(self, work: Callable[[Session], T]) -> T:
         """See :meth:`passdown.storage.Store.write`."""
         deadline = time.monotonic() + self._wait_seconds
         with self.turn(deadline):
-            return self._attempts(lambda: self._write_once(work), deadline)
+            return attempts(lambda: self._write_once(work), deadline)
 
     def writes(self) -> int:
         """See :meth:`passdown.storage.Store.writes`."""
@@ -157,11 +151,11 @@ class SqliteStore:
             return result
         except sqlite3.Error as error:
             if is_busy(error):
-                raise _AgainError from error
+                raise AgainError from error
             raise refusal(error, writing=True) from error
         except PassdownError as error:
             if session is not None and is_busy(session.fault):
-                raise _AgainError from session.fault
+                raise AgainError from session.fault
             raise error
         finally:
             if not healthy and not (session is not None and session.inherited):
@@ -213,15 +207,15 @@ class SqliteStore:
                 session.end()
             _raise_fault(session, writing=False)
             if frozen and fingerprint(self.path) != before:
-                raise _AgainError from PassdownError("store_busy")
+                raise AgainError from PassdownError("store_busy")
             return result
         except sqlite3.Error as error:
             if is_busy(error):
-                raise _AgainError from error
+                raise AgainError from error
             raise refusal(error, writing=False) from error
         except PassdownError as error:
             if session is not None and is_busy(session.fault):
-                raise _AgainError from session.fault
+                raise AgainError from session.fault
             raise error
         finally:
             if session is None or not session.inherited:
@@ -243,18 +237,6 @@ class SqliteStore:
             connection.close()
 
     # --- shared ----------------------------------------------------------------------------------------------------
-
-    def _attempts(self, once: Callable[[], T], deadline: float) -> T:
-        pause = _FIRST_PAUSE_SECONDS
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                return once()
-            except _AgainError as again:
-                if attempt == ATTEMPTS or time.monotonic() >= deadline:
-                    raise PassdownError("store_busy") from again.__cause__
-            time.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads retries, guards nothing
-            pause *= 2
-        raise AssertionError("the last attempt returns or raises")
 
     def _check_usable(self) -> None:
         if self._closed:

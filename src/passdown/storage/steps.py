@@ -14,6 +14,10 @@ from alembic import op
 from sqlalchemy.dialects import mysql
 from sqlalchemy.types import TypeEngine
 
+from passdown.storage.ddl import SQLITE, Ddl, trigger_name
+from passdown.storage.server_engine import engine_named
+from passdown.storage.sql_store import names
+
 
 def octets(length: int) -> TypeEngine[Any]:
     """Bytes, at most ``length``; a type that can be a key on every engine."""
@@ -37,25 +41,35 @@ def optional(name: str, kind: TypeEngine[Any]) -> sa.Column[Any]:
 
 def create_table(name: str, *items: sa.schema.SchemaItem, clustered: bool = False) -> None:
     """Create a table; ``clustered`` keeps the small rows of a table inside its primary key on SQLite."""
-    if not sa.inspect(op.get_bind()).has_table(name):
-        op.create_table(name, *items, sqlite_with_rowid=not clustered)
+    if name not in _names(_ddl().tables):
+        op.create_table(
+            name, *items, sqlite_with_rowid=not clustered, mysql_engine="InnoDB", mysql_row_format="DYNAMIC"
+        )
 
 
 def create_index(name: str, table: str, columns: Sequence[str]) -> None:
-    """Create an index."""
-    if name not in {index["name"] for index in sa.inspect(op.get_bind()).get_indexes(table)}:
+    """Create an index; its name is used once in the whole schema."""
+    if name not in _names(_ddl().indexes):
         op.create_index(name, table, list(columns))
 
 
 def forbid_changes(table: str) -> None:
-    """Let the database itself refuse UPDATE and DELETE of rows that are immutable. SQLite only."""
-    if op.get_bind().dialect.name != "sqlite":
-        return
-    for event in ("UPDATE", "DELETE"):
-        op.execute(
-            f"CREATE TRIGGER IF NOT EXISTS {table}_no_{event.lower()} BEFORE {event} ON {table} "
-            f"BEGIN SELECT RAISE(ABORT, 'rows of {table} are immutable'); END"
-        )
+    """Let the database itself refuse to change or remove rows that are immutable."""
+    ddl = _ddl()
+    there = _names(ddl.triggers)
+    for change in ddl.changes:
+        if trigger_name(table, change) not in there:
+            for statement in ddl.refuse(table, change):
+                op.execute(statement)
+
+
+def _ddl() -> Ddl:
+    dialect = op.get_bind().dialect.name
+    return SQLITE if dialect == "sqlite" else engine_named(dialect).ddl
+
+
+def _names(sql: str) -> set[str]:
+    return names(op.get_bind(), sql)
 
 
 def create_counter(name: bytes) -> None:

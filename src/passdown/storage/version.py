@@ -7,10 +7,35 @@ written by a newer version and is refused. Each entry has exactly one file in ``
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from collections.abc import Sequence
+from typing import Final, Literal
 
-SCHEMA_REVISIONS: Final = ("0001",)
+from passdown.kernel.errors import PassdownError
+
+SCHEMA_REVISIONS: Final = ("0001", "0002")
 SCHEMA_HEAD: Final = SCHEMA_REVISIONS[-1]
 
 APPLICATION_ID: Final = 0x50534457
 """Stands in the header of every SQLite file of ours; a database of another program is never adopted."""
+
+SchemaState = Literal["absent", "behind", "current"]
+
+REVISION_QUERY: Final = "SELECT version_num FROM alembic_version"
+HEAD_ROWS: Final = [(SCHEMA_HEAD,)]
+"""What :data:`REVISION_QUERY` answers in a store that is up to date."""
+
+_REVISION: Final = re.compile(r"[0-9A-Za-z_]{1,32}")
+
+
+def judge(rows: Sequence[tuple[object, ...]]) -> SchemaState:
+    """What the answer to :data:`REVISION_QUERY` says; a revision that is not known is ``schema_too_new``."""
+    if not rows:
+        return "absent"
+    if rows == HEAD_ROWS:
+        return "current"
+    if len(rows) == 1 and rows[0][0] in SCHEMA_REVISIONS:
+        return "behind"
+    found = str(rows[0][0])
+    shown = found if _REVISION.fullmatch(found) else "unreadable"
+    raise PassdownError("schema_too_new", found=shown, known=SCHEMA_HEAD)
