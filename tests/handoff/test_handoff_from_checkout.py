@@ -275,3 +275,31 @@ def test_a_worktree_source_that_is_not_in_this_store_is_not_compared(desk: Desk,
     call = desk.application.caller(HOST)
     assert recorded_worktree(call, SCOPE, validate(HandoffContent, value)) is not None
     assert recorded_worktree(call, "else", validate(HandoffContent, value)) is None
+
+
+def test_a_handoff_repeated_with_nothing_new_makes_no_revision(desk: Desk, make_repo: MakeRepo) -> None:
+    repo = make_repo()
+    repo.commit("Subject", {"a.txt": "1"})
+    repo.write("left.txt", "x")
+    first = hand_off(desk, repo, state=["Half done"], next_action="Go on")
+    again = hand_off(desk, repo)
+    assert (first["committed"]["status"], again["committed"]["status"]) == ("committed", "unchanged")
+    assert again["committed"]["handoff_ref"] == first["committed"]["handoff_ref"]
+    assert again["prepared"]["content"] == first["prepared"]["content"]
+    assert desk.numbers() == [1]
+
+
+@pytest.mark.parametrize("change", ["commit", "worktree", "push", "words"])
+def test_a_handoff_after_any_change_makes_a_revision(desk: Desk, make_repo: MakeRepo, change: str) -> None:
+    repo = make_repo()
+    oid = repo.commit("Subject", {"a.txt": "1"})
+    hand_off(desk, repo)
+    if change == "commit":
+        repo.commit("Another", {"a.txt": "2"})
+    elif change == "worktree":
+        repo.write("left.txt", "x")
+    elif change == "push":
+        repo.git("update-ref", "refs/remotes/origin/main", oid)
+    answer = hand_off(desk, repo, **({"next_action": "Go on"} if change == "words" else {}))
+    assert answer["committed"]["status"] == "committed"
+    assert desk.numbers() == [2, 1]

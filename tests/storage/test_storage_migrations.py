@@ -27,6 +27,8 @@ KEYS = {
     "pd_handoff_revisions": ["scope_id", "revision"],
     "pd_handoff_evidence": ["scope_id", "revision", "ordinal"],
     "pd_tokens": ["token_id"],
+    "pd_replays": ["request_key"],
+    "pd_token_limits": ["token_id", "kind", "name"],
     "pc_handoff_report_projects": ["project_id"],
     "pc_handoff_report_project_revisions": ["project_id", "version"],
     "pc_handoff_report_workstreams": ["scope_id"],
@@ -41,6 +43,7 @@ UNIQUE = {
 INDEXES = {
     ("pd_sources", ("scope_id", "after_revision", "source_key")),
     ("pd_handoff_heads", ("updated_us",)),
+    ("pd_replays", ("recorded_us",)),
     ("pc_handoff_report_workstreams", ("project_id", "scope_id")),
     ("pc_handoff_report_workstream_revisions", ("project_id", "catalog_revision")),
 }
@@ -57,6 +60,7 @@ NULLABLE = {("pd_sources", name) for name in ("read_by", "name", "description", 
     ("pd_tokens", "host"),
     ("pd_tokens", "expires_us"),
     ("pd_tokens", "revoked_us"),
+    ("pd_replays", "answer"),
     ("pc_handoff_report_workstreams", "workstream_key"),
 }
 
@@ -170,7 +174,7 @@ def test_of_eight_processes_that_open_a_new_store_one_migrates_and_all_succeed(t
     assert [told_by["writes"] for told_by in answers] == [0] * 8
 
 
-@pytest.mark.parametrize(("found", "shown"), [("0002", "0002"), ("f00d", "f00d"), ("<b>'; --", "unreadable")])
+@pytest.mark.parametrize(("found", "shown"), [("0003", "0003"), ("f00d", "f00d"), ("<b>'; --", "unreadable")])
 def test_a_newer_schema_is_refused_and_no_byte_changes(database: Path, found: str, shown: str) -> None:
     """Catches: older code that writes into, or migrates, what it does not know; and text from the file in an error."""
     tool = raw(database)
