@@ -6,10 +6,10 @@ import argparse
 import json
 import sys
 
-from bench import canonical, commands, report, storage
+from bench import canonical, commands, readers, report, storage
 from bench.table import lines
 
-SECTIONS = {"canonical": canonical, "storage": storage, "report": report, "commands": commands}
+SECTIONS = {"canonical": canonical, "storage": storage, "report": report, "readers": readers, "commands": commands}
 
 
 def main() -> None:

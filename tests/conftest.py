@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.places import FilePlace, Place, ServerPlace
-from support.servers import KINDS, Server
 
 from passdown.storage import open_store
+from support.places import FilePlace, Place, ServerPlace
+from support.servers import KINDS, Server
 
 ENGINES = ("sqlite", *(kind.name for kind in KINDS))
 

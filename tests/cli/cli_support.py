@@ -12,7 +12,9 @@ import io
 import json
 import os
 import pty
+import re
 import select
+import signal
 import sqlite3
 import struct
 import subprocess
@@ -21,8 +23,8 @@ import tempfile
 import termios
 import time
 import traceback
-from collections.abc import Iterable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,8 +42,8 @@ import passdown.report.verify  # noqa: F401  loaded here, so that no fork has to
 from passdown.cli.main import run as run_command
 
 PASSDOWN = str(Path(sys.executable).parent / "passdown")
-SECONDS = 120
-"""A child that takes longer hangs."""
+SECONDS = 60
+"""A child that takes longer hangs; it is also what a user is promised for the first handoff."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,10 @@ def screen_of(output: bytes | str, columns: int = 100, rows: int = 60) -> pyte.S
 
 def shown(screen: pyte.Screen) -> list[str]:
     """The lines of a screen without trailing space, down to the last one that is not empty."""
-    lines = [line.rstrip() for line in screen.display]
+    lines = []
+    for number in range(screen.lines):
+        row = screen.buffer[number]  # cells that were written; the right half of a wide character is empty
+        lines.append("".join(row[column].data for column in range(max(row, default=-1) + 1)).rstrip())
     while lines and not lines[-1]:
         lines.pop()
     return lines
@@ -251,6 +256,29 @@ def on_a_terminal(
             os.close(ours)
     assert not waiting, f"never asked: {waiting}"
     return Session(code, screen, bytes(sent))
+
+
+@contextmanager
+def serving(world: World, cwd: Path, *arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A server on a free port; yields its address. It must end with code 0 when it is told to."""
+    with subprocess.Popen(
+        [PASSDOWN, "serve", "--port", "0", *arguments],
+        cwd=cwd,
+        env=world.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as child:
+        try:
+            assert child.stdout is not None
+            line = child.stdout.readline()
+            found = re.fullmatch(r"passdown: serving (http://\S+)\n", line)
+            assert found is not None, (line, child.stderr.read() if child.stderr else "")
+            yield found[1], child
+            child.send_signal(signal.SIGTERM)
+            assert child.wait(60) == 0
+        finally:
+            child.kill()
 
 
 def numbers(root: Path) -> dict[str, int]:

@@ -2,39 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import signal
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import httpx
 import pytest
-from cli_support import PASSDOWN, World
-
-
-@contextmanager
-def serving(world: World, cwd: Path, *arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """A server on a free port; yields its address. It must end with code 0 when it is told to."""
-    with subprocess.Popen(
-        [PASSDOWN, "serve", "--port", "0", *arguments],
-        cwd=cwd,
-        env=world.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as child:
-        try:
-            assert child.stdout is not None
-            line = child.stdout.readline()
-            found = re.fullmatch(r"passdown: serving (http://\S+)\n", line)
-            assert found is not None, (line, child.stderr.read() if child.stderr else "")
-            yield found[1], child
-            child.send_signal(signal.SIGTERM)
-            assert child.wait(60) == 0
-        finally:
-            child.kill()
+from cli_support import World, serving
 
 
 def test_the_first_start_makes_the_store_and_shows_an_owner_token_once(bare_world: World) -> None:

@@ -1,4 +1,4 @@
-"""A fresh store for each test, copied from one that was migrated once."""
+"""A fresh store for each test: ``store`` on every engine of the run, ``file_store`` and ``database`` on SQLite only."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from passdown.storage import Store, open_store
+from support.places import Place
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +33,14 @@ def database(migrated: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(database: Path) -> Iterator[Store]:
+def store(place: Place) -> Iterator[Store]:
+    opened = place.open()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def file_store(database: Path) -> Iterator[Store]:
     opened = open_store(database, create=False)
     yield opened
     opened.close()

@@ -1,4 +1,6 @@
-"""Roles that child processes of the storage tests play: ``python storage_children.py ROLE PATH …``.
+"""Roles that child processes of the storage tests play: ``python storage_children.py ROLE TARGET …``.
+
+The target is the path of a file or the URL of a store.
 
 Each prints lines, the last of them JSON, and waits where it reads a line.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import sys
 from pathlib import Path
 
@@ -37,7 +40,7 @@ def attempt(call):
         return [error.code, error.members.get("rule")]
 
 
-def contend(path: Path, rounds: str) -> None:
+def contend(path: Path | str, rounds: str) -> None:
     """Win as many rounds of compare-and-set as possible; each round has a row that only its winner may insert."""
     won = 0
     with_round = 0
@@ -60,7 +63,7 @@ def contend(path: Path, rounds: str) -> None:
     say(won)
 
 
-def commit_loop(path: Path, first: str) -> None:
+def commit_loop(path: Path | str, first: str) -> None:
     """Commit pairs of rows for ever; print each number once it is durable."""
     store = open_store(path, create=False)
     number = int(first)
@@ -75,7 +78,7 @@ def commit_loop(path: Path, first: str) -> None:
         number += 1
 
 
-def hold_turn(path: Path) -> None:
+def hold_turn(path: Path | str) -> None:
     """Stay inside a write until told to go on."""
     store = open_store(path, create=False)
 
@@ -89,7 +92,7 @@ def hold_turn(path: Path) -> None:
     say("committed")
 
 
-def open_new(path: Path) -> None:
+def open_new(path: Path | str) -> None:
     print("ready", flush=True)
     sys.stdin.readline()
     store = open_store(path, create=True)
@@ -175,7 +178,7 @@ def fill(path: Path, room: str) -> None:
     say({"acknowledged": acknowledged, "refusal": refusal, "reading": reading, "after": after})
 
 
-def fork_after_use(path: Path) -> None:
+def fork_after_use(path: Path | str) -> None:
     """Fork with a used store; the child tells which files of the store it inherited, then both write."""
     store = open_store(path, create=False)
     store.write(lambda s: s.insert_new(INSERT, name=b"before", value=1))
@@ -201,7 +204,7 @@ def fork_after_use(path: Path) -> None:
     say({"status": status, "rows": [[name.decode(), value] for name, value in found]})
 
 
-def fork_inside(path: Path, where: str) -> None:
+def fork_inside(path: Path | str, where: str) -> None:
     """Fork inside a transaction; the child must refuse to go on, the parent must not notice."""
     store = open_store(path, create=False)
 
@@ -226,5 +229,46 @@ def fork_inside(path: Path, where: str) -> None:
     say({"status": status, "again": again})
 
 
+def fork_inside_on_a_server(url: str, where: str) -> None:
+    """Fork inside a transaction; the child may not touch it and works by its own, the parent must not notice."""
+    store = open_store(url, create=False)
+
+    def work(session):
+        if where == "write":
+            session.run(INSERT, name=b"parent", value=1)
+        process = os.fork()
+        if process == 0:
+            told = attempt(lambda: session.one(VALUE, name=b"writes"))
+            own = store.read(lambda s: s.one(VALUE, name=b"parent"))
+            if (told, own) != (["internal_error", "session_inherited"], None):
+                os._exit(2)
+            raise SystemExit(0)
+        return os.waitpid(process, 0)[1], session.one(VALUE, name=b"writes")
+
+    status, counted = (store.write if where == "write" else store.read)(work)
+    again = store.write(lambda s: s.insert_new(INSERT, name=b"again", value=1))
+    store.close()
+    say({"status": status, "counted": counted[0], "again": again})
+
+
+def migrate_and_die(url: str, number: str) -> None:
+    """Open a new store and be killed as soon as ``number`` objects of its schema were created."""
+    from sqlalchemy import event
+    from sqlalchemy.engine import Engine
+
+    created = []
+
+    def count(conn, cursor, statement, parameters, context, executemany):
+        if statement.lstrip().upper().startswith("CREATE"):
+            created.append(statement)
+            if len(created) == int(number):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    event.listen(Engine, "after_cursor_execute", count)
+    open_store(url, create=True).close()
+    say(len(created))
+
+
 if __name__ == "__main__":
-    globals()[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])
+    place = sys.argv[2] if "://" in sys.argv[2] else Path(sys.argv[2])
+    globals()[sys.argv[1]](place, *sys.argv[3:])

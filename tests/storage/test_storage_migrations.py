@@ -1,4 +1,4 @@
-"""The schema: what it is, how it comes to be, who may not touch it."""
+"""How the schema of a SQLite file comes to be: in one transaction, once, and not before it has to."""
 
 from __future__ import annotations
 
@@ -15,124 +15,10 @@ from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.pool import NullPool
 from storage_support import answer, child, files, put, raw, refused, rows, schema_of, told, value_of
 
-from passdown.storage import Store, open_store
 from passdown.storage import migrate as migration
+from passdown.storage import open_store
 from passdown.storage.steps import content, octets
 from passdown.storage.version import APPLICATION_ID, SCHEMA_HEAD, SCHEMA_REVISIONS
-
-KEYS = {
-    "pd_counters": ["name"],
-    "pd_sources": ["scope_id", "source_key"],
-    "pd_handoff_heads": ["scope_id"],
-    "pd_handoff_revisions": ["scope_id", "revision"],
-    "pd_handoff_evidence": ["scope_id", "revision", "ordinal"],
-    "pd_tokens": ["token_id"],
-    "pd_replays": ["request_key"],
-    "pd_token_limits": ["token_id", "kind", "name"],
-    "pc_handoff_report_projects": ["project_id"],
-    "pc_handoff_report_project_revisions": ["project_id", "version"],
-    "pc_handoff_report_workstreams": ["scope_id"],
-    "pc_handoff_report_workstream_revisions": ["scope_id", "version"],
-}
-UNIQUE = {
-    ("pd_tokens", ("token_sha256",)),
-    ("pd_handoff_heads", ("artifact_id",)),
-    ("pc_handoff_report_projects", ("project_key",)),
-    ("pc_handoff_report_workstreams", ("project_id", "workstream_key")),
-}
-INDEXES = {
-    ("pd_sources", ("scope_id", "after_revision", "source_key")),
-    ("pd_handoff_heads", ("updated_us",)),
-    ("pd_replays", ("recorded_us",)),
-    ("pc_handoff_report_workstreams", ("project_id", "scope_id")),
-    ("pc_handoff_report_workstream_revisions", ("project_id", "catalog_revision")),
-}
-IMMUTABLE = [
-    "pd_sources",
-    "pd_handoff_revisions",
-    "pd_handoff_evidence",
-    "pc_handoff_report_project_revisions",
-    "pc_handoff_report_workstream_revisions",
-]
-NULLABLE = {("pd_sources", name) for name in ("read_by", "name", "description", "remote_refs", "body")} | {
-    ("pd_handoff_evidence", "source_key"),
-    ("pd_handoff_evidence", "artifact_revision"),
-    ("pd_tokens", "host"),
-    ("pd_tokens", "expires_us"),
-    ("pd_tokens", "revoked_us"),
-    ("pd_replays", "answer"),
-    ("pc_handoff_report_workstreams", "workstream_key"),
-}
-
-
-def test_the_schema_has_these_tables_keys_and_indexes(database: Path) -> None:
-    """Catches: a key in another order, a unique rule forgotten, a column that allows NULL."""
-    names = {row[0] for row in rows(database, "SELECT name FROM sqlite_master WHERE type = 'table'")}
-    assert names == set(KEYS) | {"alembic_version"}
-    unique, indexes, nullable = set(), set(), set()
-    for table, key in KEYS.items():
-        columns = rows(database, f"PRAGMA table_info({table})")
-        assert [row[1] for row in sorted(columns, key=lambda row: row[5]) if row[5]] == key
-        assert {row[2] for row in columns} <= {"BLOB", "BIGINT", "SMALLINT", "INTEGER"}
-        nullable |= {(table, row[1]) for row in columns if not row[3]}
-        for _, name, is_unique, origin, _ in rows(database, f"PRAGMA index_list({table})"):
-            parts = tuple(row[2] for row in rows(database, f"PRAGMA index_info({name})"))
-            if origin == "u":
-                unique.add((table, parts))
-            elif origin == "c":
-                assert not is_unique
-                indexes.add((table, parts))
-    assert (unique, indexes, nullable) == (UNIQUE, INDEXES, NULLABLE)
-
-
-def _row(database: Path, table: str, key: bytes) -> tuple[str, dict[str, Any]]:
-    """A statement and values that fill every column of a table."""
-    columns = rows(database, f"PRAGMA table_info({table})")
-    names = [row[1] for row in columns]
-    values = {row[1]: key if row[2] == "BLOB" else 1 for row in columns}
-    places = ", ".join(":" + name for name in names)
-    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})", values
-
-
-@pytest.mark.parametrize("table", IMMUTABLE)
-def test_immutable_rows_are_kept_by_the_database_itself(store: Store, database: Path, table: str) -> None:
-    """Catches: a statement of ours, or of any tool without our code, that changes history."""
-    insert, values = _row(database, table, b"k")
-    assert store.write(lambda s: s.insert_new(insert, **values)) is True
-    column = KEYS[table][0]
-    for change in (
-        f"UPDATE {table} SET {column} = :v",
-        f"DELETE FROM {table} WHERE {column} = :v",
-        insert.replace("INSERT", "REPLACE"),
-    ):
-        params = values if change.startswith("REPLACE") else {"v": b"k"}
-        error = refused(lambda change=change, params=params: store.write(lambda s: s.run(change, **params)))
-        assert told(error) == ("internal_error", "immutable")
-    tool = raw(database)
-    with pytest.raises(sqlite3.IntegrityError):
-        tool.execute(f"DELETE FROM {table}")
-    tool.close()
-    assert rows(database, f"SELECT COUNT(*) FROM {table}") == [(1,)]
-
-
-@pytest.mark.parametrize("table", sorted(set(KEYS) - set(IMMUTABLE)))
-def test_other_rows_can_change(store: Store, database: Path, table: str) -> None:
-    """Catches: a trigger on a table whose rows move on."""
-    insert, values = _row(database, table, b"k")
-    store.write(lambda s: s.run(insert, **values))
-    key = KEYS[table][0]
-    assert store.write(lambda s: s.run(f"DELETE FROM {table} WHERE {key} = :v", v=b"k")) == 1
-
-
-def test_the_tables_of_the_report_may_be_dropped_without_the_others_changing(store: Store, database: Path) -> None:
-    """Catches: a key from the core into the report, or triggers that stand in the way."""
-    tool = raw(database)
-    for table in KEYS:
-        if table.startswith("pc_"):
-            tool.execute(f"DROP TABLE {table}")
-    tool.close()
-    insert, values = _row(database, "pd_handoff_revisions", b"k")
-    assert store.write(lambda s: s.insert_new(insert, **values)) is True
 
 
 def test_each_known_revision_has_exactly_one_migration_and_the_last_is_the_head() -> None:
@@ -158,44 +44,6 @@ def test_types_that_can_be_keys_stay_so_on_the_other_engines() -> None:
 def test_opening_a_current_store_imports_nothing_heavy(database: Path) -> None:
     """Catches: 200 ms and more paid by every command."""
     assert answer(child("open_current", database)) == []
-
-
-def test_of_eight_processes_that_open_a_new_store_one_migrates_and_all_succeed(tmp_path: Path) -> None:
-    """Catches: two migrations at once, or a busy error at the first start."""
-    path = tmp_path / "data" / "passdown.db"
-    processes = [child("open_new", path) for _ in range(8)]
-    for process in processes:
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    answers = [answer(process) for process in processes]
-    assert sorted(told_by["migrated"] for told_by in answers) == [False] * 7 + [True]
-    assert [told_by["writes"] for told_by in answers] == [0] * 8
-
-
-@pytest.mark.parametrize(("found", "shown"), [("0003", "0003"), ("f00d", "f00d"), ("<b>'; --", "unreadable")])
-def test_a_newer_schema_is_refused_and_no_byte_changes(database: Path, found: str, shown: str) -> None:
-    """Catches: older code that writes into, or migrates, what it does not know; and text from the file in an error."""
-    tool = raw(database)
-    tool.execute("UPDATE alembic_version SET version_num = ?", (found,))
-    tool.close()
-    before = files(database.parent)
-    for create in (True, False):
-        error = refused(lambda create=create: open_store(database, create=create))
-        assert (error.code, error.members) == ("schema_too_new", {"found": shown, "known": SCHEMA_HEAD})
-    assert files(database.parent) == before
-
-
-def test_a_store_that_is_migrated_under_a_running_process_is_refused_from_then_on(store: Store, database: Path) -> None:
-    """Catches: an old server that goes on writing into a newer schema."""
-    store.write(put(b"a"))
-    tool = raw(database)
-    tool.execute("UPDATE alembic_version SET version_num = '0999'")
-    tool.close()
-    assert refused(lambda: store.write(put(b"b"))).code == "schema_too_new"
-    assert refused(store.writes).code == "schema_too_new"
-    assert rows(database, "SELECT COUNT(*) FROM pd_counters WHERE name = x'62'") == [(0,)]
 
 
 def test_a_schema_that_is_behind_is_left_alone_when_migrating_is_not_wanted(tmp_path: Path) -> None:

@@ -7,9 +7,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from support.servers import Server
-
 from passdown.storage import Store, open_store
+from support.servers import Server
 
 TABLES = {
     "pd_counters": False,
@@ -55,6 +54,17 @@ class Place:
         """The columns of a table in order, and whether each holds bytes."""
         raise AssertionError("every kind has its own")
 
+    def keys(self) -> set[tuple[str, str, tuple[str, ...]]]:
+        """Every index: the table, ``primary``, ``unique`` or ``plain``, and the columns in order."""
+        raise AssertionError("every kind has its own")
+
+    def nullable(self) -> set[tuple[str, str]]:
+        """The columns that may be NULL."""
+        raise AssertionError("every kind has its own")
+
+    def tables(self) -> set[str]:
+        raise AssertionError("every kind has its own")
+
     def everything(self) -> dict[str, list[tuple[Any, ...]]]:
         return {table: sorted(self.rows(f"SELECT * FROM {table}"), key=repr) for table in TABLES}
 
@@ -72,6 +82,24 @@ class FilePlace(Place):
     def columns(self, table: str) -> list[tuple[str, bool]]:
         return [(row[1], row[2] == "BLOB") for row in self.rows(f"PRAGMA table_info({table})")]
 
+    def keys(self) -> set[tuple[str, str, tuple[str, ...]]]:
+        found = set()
+        for table in TABLES:
+            columns = self.rows(f"PRAGMA table_info({table})")
+            primary = sorted((row[5], row[1]) for row in columns if row[5])
+            found.add((table, "primary", tuple(name for _, name in primary)))
+            for _, name, is_unique, origin, _ in self.rows(f"PRAGMA index_list({table})"):
+                if origin != "pk":
+                    parts = tuple(row[2] for row in self.rows(f"PRAGMA index_info({name})"))
+                    found.add((table, "unique" if is_unique else "plain", parts))
+        return found
+
+    def nullable(self) -> set[tuple[str, str]]:
+        return {(table, row[1]) for table in TABLES for row in self.rows(f"PRAGMA table_info({table})") if not row[3]}
+
+    def tables(self) -> set[str]:
+        return {row[0] for row in self.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
 
 class ServerPlace(Place):
     def __init__(self, server: Server, database: str) -> None:
@@ -84,20 +112,53 @@ class ServerPlace(Place):
         return self.server.execute(sql, database=self.database)
 
     def columns(self, table: str) -> list[tuple[str, bool]]:
-        schema = "current_schema()" if self.engine == "postgresql" else "DATABASE()"
         found = self.rows(
             "SELECT column_name, data_type FROM information_schema.columns"
-            f" WHERE table_schema = {schema} AND table_name = '{table}' ORDER BY ordinal_position"
+            f" WHERE table_schema = {self.schema} AND table_name = '{table}' ORDER BY ordinal_position"
         )
         return [(name, kind in ("bytea", "varbinary", "mediumblob")) for name, kind in found]
 
+    @property
+    def schema(self) -> str:
+        return "current_schema()" if self.engine == "postgresql" else "DATABASE()"
+
+    def keys(self) -> set[tuple[str, str, tuple[str, ...]]]:
+        if self.engine == "postgresql":
+            sql = (
+                "SELECT t.relname, i.relname, x.indisprimary, x.indisunique, a.attname FROM pg_index x"
+                " JOIN pg_class t ON t.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid"
+                " CROSS JOIN LATERAL unnest(x.indkey) WITH ORDINALITY AS k (number, place)"
+                " JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.number"
+                " WHERE t.relname LIKE 'p_\\_%' ORDER BY 1, 2, k.place"
+            )
+        else:
+            sql = (
+                "SELECT table_name, index_name, index_name = 'PRIMARY', non_unique = 0, column_name"
+                " FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name LIKE 'p_\\_%'"
+                " ORDER BY 1, 2, seq_in_index"
+            )
+        grouped: dict[tuple[str, str, str], list[str]] = {}
+        for table, name, primary, unique, column in self.rows(sql):
+            kind = "primary" if primary else "unique" if unique else "plain"
+            grouped.setdefault((table, name, kind), []).append(column)
+        return {(table, kind, tuple(columns)) for (table, _, kind), columns in grouped.items()}
+
+    def nullable(self) -> set[tuple[str, str]]:
+        return set(
+            self.rows(
+                "SELECT table_name, column_name FROM information_schema.columns"
+                f" WHERE table_schema = {self.schema} AND is_nullable = 'YES'"
+            )
+        )
+
+    def tables(self) -> set[str]:
+        sql = f"SELECT table_name FROM information_schema.tables WHERE table_schema = {self.schema}"
+        return {row[0] for row in self.rows(sql)}
+
     def wipe(self) -> None:
         """Remove every row, past the triggers, and set the counter of writes to zero."""
-        full = [
-            (table, immutable)
-            for table, immutable in TABLES.items()
-            if table == "pd_counters" or self.rows(f"SELECT 1 FROM {table} LIMIT 1")
-        ]
-        self.server.execute(*self.server.wipe_sql(full), database=self.database)
+        asked = self.rows("SELECT " + ", ".join(f"EXISTS (SELECT 1 FROM {table})" for table in TABLES))[0]
+        full = [item for item, has_rows in zip(TABLES.items(), asked, strict=True) if has_rows]
         zero = "decode('777269746573', 'hex')" if self.engine == "postgresql" else "x'777269746573'"
-        self.rows(f"INSERT INTO pd_counters (name, value) VALUES ({zero}, 0)")
+        start = f"INSERT INTO pd_counters (name, value) VALUES ({zero}, 0)"
+        self.server.execute(*self.server.wipe_sql(full), start, database=self.database)

@@ -17,7 +17,6 @@ from typing import Any
 from fastapi import FastAPI
 from pydantic import BaseModel
 
-from passdown import __version__
 from passdown.api.desk import ANSWER_SECONDS, REPORT_THREADS, REPORTS_WAITING, Desk
 from passdown.api.events import HEARTBEAT_SECONDS, LISTENERS, POLL_SECONDS, Hints
 from passdown.api.gate import Gate, host_names
@@ -34,6 +33,7 @@ from passdown.identity.service import TokenService
 from passdown.kernel import limits
 from passdown.kernel.errors import PassdownError
 from passdown.kernel.operations import Handler, Op
+from passdown.kernel.version import __version__
 
 
 def create_app(

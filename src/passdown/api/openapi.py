@@ -15,11 +15,11 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 from pydantic_core import core_schema
 
-from passdown import __version__
 from passdown.api.problems import PROBLEM
-from passdown.app.replays import KEYED
+from passdown.app.repeating import KEYED
 from passdown.kernel.errors import ERRORS
 from passdown.kernel.operations import Op
+from passdown.kernel.version import __version__
 
 TRANSPORT_ERRORS: Final = (
     "malformed_http",

@@ -22,7 +22,7 @@ from passdown.api.desk import Desk
 from passdown.api.encoding import accepts_gzip, encode
 from passdown.api.exchange import Exchange, exchange_of
 from passdown.api.requests import announced_length, bearer_token, idempotency_key, require_json
-from passdown.app.replays import KEYED
+from passdown.app.repeating import KEYED
 from passdown.identity.rules import Access
 from passdown.kernel.operations import Handler, Op
 from passdown.kernel.wire import read_model

@@ -4,14 +4,15 @@ States of a key (of one principal and one operation): free -> kept (answer and d
 24 hours. The key is taken, the effect made and the answer kept in one transaction, so a crash at any instant leaves
 either all three or none: an effect is never repeated, and never left without its answer. A refused request made no
 effect and keeps nothing; its repetition is judged anew. Old answers are swept by the next request that carries a key.
+Which operations take a key, and why, is in :mod:`passdown.app.repeating`.
 
-Public operations: :class:`Replays`, :func:`checked_key`, the lists :data:`KEYED` and :data:`NATURAL`.
+Public operations: :class:`Replays`, :func:`checked_key`.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from passdown.app import replay_store as table
@@ -24,22 +25,6 @@ from passdown.kernel.text import TextRefused, normalise_identifier
 from passdown.storage.session import Session
 
 LIFETIME_US: Final = 24 * 3_600 * 1_000_000
-
-KEYED: Final[Mapping[str, str]] = {
-    "hand_off_now": "without `expected_base` a repetition after somebody else's commit would put old content on top",
-    "create_handoff_report_project": "a repetition finds the key taken and cannot tell by whom",
-    "register_handoff_report_workstream": "without `scope_id` every repetition makes another scope",
-    "update_handoff_report_project": "a repetition finds a newer version and cannot tell whose change made it",
-    "update_handoff_report_workstream": "a repetition finds a newer version and cannot tell whose change made it",
-}
-"""Operations that take an ``Idempotency-Key``, each with the reason why it has no identity of its own."""
-
-NATURAL: Final[Mapping[str, str]] = {
-    "capture_source": "the same source with the same content is one source",
-    "prepare_handoff": "what it captures is identified by content, and the draft is computed",
-    "commit_handoff": "base and content digest identify the revision, which is answered again",
-}
-"""Writes that a repetition answers as the first time by themselves; a key is neither needed nor read."""
 
 
 def checked_key(value: str) -> str:

@@ -37,6 +37,7 @@ def serve(
     from passdown.api.exchange import log_requests_to
     from passdown.api.server import serve as run
     from passdown.app.operations import OPERATIONS
+    from passdown.app.report_process import ReportProcess
     from passdown.identity.service import TokenService
     from passdown.report.report_models import HandoffReport
 
@@ -47,8 +48,10 @@ def serve(
             token, _record = tokens.create("owner", here.who.principal_id, "owner", host=here.who.host)
             screen.say(f"No owner token existed; this one is shown once: {token}")
         application_names = [host, *(public_host or [])]
+        handlers = application.handlers()
+        reports = ReportProcess(here.data, application.clock, handlers["get_handoff_report"])
         app = create_app(
-            application.handlers(),
+            {**handlers, "get_handoff_report": reports},
             OPERATIONS,
             tokens,
             allowed_hosts=application_names,
@@ -59,7 +62,10 @@ def serve(
         )
         if log:
             log_requests_to(sys.stderr)
-        run(app, host, port, behind_tls_proxy=behind_tls_proxy)
+        try:
+            run(app, host, port, behind_tls_proxy=behind_tls_proxy)
+        finally:
+            reports.close()
 
 
 @token_app.command()

@@ -8,7 +8,7 @@ Public operations: :func:`request_of`, :func:`answer_of`, :func:`refusal_of`, :f
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
@@ -16,8 +16,7 @@ from urllib.parse import urlsplit
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from passdown.app.operations import DOCUMENT_OPERATIONS
-from passdown.app.replays import KEYED
+from passdown.app.repeating import KEYED
 from passdown.kernel.errors import ERRORS, PassdownError
 from passdown.kernel.operations import Op
 
@@ -105,15 +104,15 @@ def answer_of(op: Op[Q, A], status: int, headers: Mapping[str, str], body: bytes
     if status != 200:
         raise refusal_of(status, headers, body)
     try:
-        if op.name in DOCUMENT_OPERATIONS:
-            return op.answer(
+        if not issubclass(op.answer, BaseModel):  # bytes with a media type of their own
+            return cast(Callable[..., A], op.answer)(
                 body=body,
                 media_type=headers["content-type"],
                 selection_digest=headers["passdown-selection-digest"],
                 report_digest=headers["passdown-report-digest"],
                 file_name=headers["passdown-file-name"],
             )
-        return cast(A, cast(type[BaseModel], op.answer).model_validate_json(body))
+        return cast(A, op.answer.model_validate_json(body))
     except (KeyError, ValidationError):
         raise PassdownError("server_not_understood", rule="answer") from None
 

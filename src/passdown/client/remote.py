@@ -99,7 +99,7 @@ class Http:
         connection = self._take()
         whole = False
         try:
-            connection.request("POST", self._place.prefix + request.path, request.body, dict(request.headers))
+            self._send(connection, request)
             answer = connection.getresponse()
             headers = {name.lower(): value for name, value in answer.getheaders()}
             body = answer.read(MAX_ANSWER + 1)
@@ -120,6 +120,14 @@ class Http:
             raise PassdownError("server_not_reachable", rule=_rule(error)) from None
         finally:
             self._give_back(connection, reusable=whole)
+
+    def _send(self, connection: http.client.HTTPConnection, request: Request) -> None:
+        try:
+            connection.request("POST", self._place.prefix + request.path, request.body, dict(request.headers))
+        except (BrokenPipeError, ConnectionResetError):
+            # A server that refuses may answer and close before it has read everything; its answer is still to be read.
+            if connection.sock is None:
+                raise
 
     def _take(self) -> http.client.HTTPConnection:
         while True:

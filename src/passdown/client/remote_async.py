@@ -76,9 +76,7 @@ class AsyncHttp:
     async def _exchange(self, request: Request) -> tuple[int, dict[str, str], bytes]:
         url = self._place.url + request.path
         try:
-            async with self._client.stream(
-                "POST", url, content=request.body, headers=dict(request.headers)
-            ) as answer:
+            async with self._client.stream("POST", url, content=request.body, headers=dict(request.headers)) as answer:
                 chunks: list[bytes] = []
                 size = 0
                 async for chunk in answer.aiter_bytes():

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from passdown.app.replays import KEYED, NATURAL
+from passdown.app.repeating import KEYED, NATURAL
 from passdown.client.messages import is_temporary
 from passdown.kernel.errors import PassdownError
 from passdown.kernel.operations import Effect
@@ -39,7 +39,7 @@ class Retries:
         """
         if attempt >= self.attempts or not is_temporary(error) or not _may_repeat(operation, effect):
             return None
-        pause = self.first_pause * 2 ** (attempt - 1) * self.dice()
+        pause: float = self.first_pause * 2 ** (attempt - 1) * self.dice()
         if asked is not None and error.code != "server_not_reachable":
             pause += asked
         return min(pause, LONGEST_PAUSE)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from passdown.handoff.models import HANDOFF_FAMILY
-from passdown.handoff.rules import cited, evidence_checks, is_unproved, rests_on
+from passdown.handoff.rules import cited, evidence_checks, identity, is_unproved, rests_on
 from passdown.kernel.canonical import canonical_bytes_of_validated, digest_bytes
 from passdown.kernel.errors import PassdownError
 from passdown.kernel.timestamps import format_timestamp
@@ -174,29 +174,21 @@ def _workstream(member: Member, *, checked: bool) -> dict[str, Any]:
     if len(citations) != len(member.facts):
         raise PassdownError("handoff_report_inconsistent", rule="evidence")
     evidence = list(zip(citations, member.facts, strict=True))
-    readable = {_identity(citation): _resolves(citation, fact) for citation, fact in evidence}
-    assurance = {_identity(citation): fact.assurance for citation, fact in evidence}
-    checks = evidence_checks(content, lambda citation: readable[_identity(citation)]) if checked else NOT_CHECKED
+    readable = {identity(citation): _resolves(citation, fact) for citation, fact in evidence}
+    assurance = {identity(citation): fact.assurance for citation, fact in evidence}
+    checks = evidence_checks(content, lambda citation: readable[identity(citation)]) if checked else NOT_CHECKED
     return base | {
         "handoff_ref": selection.handoff_ref(member.head),
         "recorded_at": format_timestamp(member.revision.recorded_us),
         "content": content,
         "evidence_checks": checks,
         "evidence": [
-            _evidence(citation, fact, readable[_identity(citation)] if checked else None) for citation, fact in evidence
+            _evidence(citation, fact, readable[identity(citation)] if checked else None) for citation, fact in evidence
         ],
-        "unproved": is_unproved(content["disposition"], [assurance[_identity(item)] for item in rests_on(content)]),
+        "unproved": is_unproved(content["disposition"], [assurance[identity(item)] for item in rests_on(content)]),
         "reporting_status": _reporting_status(content, checks),
         "handoff_activity_relation": "unknown",
     }
-
-
-def _identity(citation: Mapping[str, Any]) -> tuple[str | int, ...]:
-    if citation["kind"] == "source":
-        ref = citation["source_ref"]
-        return (ref["source_type"], ref["source_id"])
-    ref = citation["artifact_ref"]
-    return (ref["family"], ref["artifact_id"], ref["revision"])
 
 
 def _resolves(citation: Mapping[str, Any], fact: EvidenceFact) -> bool:

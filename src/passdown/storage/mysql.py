@@ -136,7 +136,7 @@ def connect(address: Address, role: Role, wait_seconds: float) -> pymysql.Connec
         role,
         [*settings_for(role), f"SET SESSION innodb_lock_wait_timeout={wait}, lock_wait_timeout={wait}"],
     )
-    if "oceanbase" in str(connection.server_version).lower():
+    if "oceanbase" in str(getattr(connection, "server_version", "")).lower():
         connection.close()
         raise OtherEngineError
     return connection
@@ -149,10 +149,14 @@ def fault(error: BaseException) -> Fault:
     return BY_CODE.get(error.args[0], Fault.STATEMENT)
 
 
+def upgrade_lock(database: str) -> str:
+    """The name of the lock, at most 64 characters, which are all that a name may have."""
+    return "passdown-" + hashlib.sha256(database.encode()).hexdigest()[:32]
+
+
 def lock_upgrades(connection: Connection, database: str, seconds: float) -> bool:
     """Take a named lock until the connection ends; names are shared by all databases of a server."""
-    name = "passdown-" + hashlib.sha256(database.encode()).hexdigest()[:32]
-    ask = {"name": name, "wait": max(1, int(seconds))}
+    ask = {"name": upgrade_lock(database), "wait": max(1, int(seconds))}
     return connection.execute(text("SELECT GET_LOCK(:name, :wait)"), ask).scalar() == 1
 
 

@@ -1,0 +1,205 @@
+"""The client for programs that await: the methods of :class:`passdown.Client`, over a server only.
+
+It needs the extra ``client`` (``httpx``). An embedded store is synchronous; from an event loop call it in a thread.
+
+Public operations: :class:`AsyncClient`.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, TypeVar
+
+from passdown.client.asking import ask_of
+from passdown.client.remote import TIMEOUT
+from passdown.client.remote_async import AsyncHttp
+from passdown.client.retries import Retries
+from passdown.handoff.models import (
+    PreparedHandoff,
+)
+from passdown.handoff.operations import (
+    CAPTURE_SOURCE,
+    COMMIT_HANDOFF,
+    CONTINUE_HANDOFF,
+    FINALIZE_HANDOFF,
+    GET_HANDOFF,
+    GET_SOURCE,
+    HAND_OFF_NOW,
+    LIST_HANDOFF_REVISIONS,
+    LIST_SOURCES,
+    PREPARE_HANDOFF,
+    CaptureSourceAnswer,
+    CaptureSourceAsk,
+    CommitAnswer,
+    ContinueAnswer,
+    ContinueHandoffAsk,
+    FinalizeHandoffAsk,
+    GetHandoffAnswer,
+    GetHandoffAsk,
+    GetSourceAnswer,
+    GetSourceAsk,
+    HandOffNowAnswer,
+    HandOffNowAsk,
+    ListRevisionsAnswer,
+    ListRevisionsAsk,
+    ListSourcesAnswer,
+    ListSourcesAsk,
+    PrepareHandoffAnswer,
+    PrepareHandoffAsk,
+)
+from passdown.kernel.operations import Op
+from passdown.kernel.wire import Wire
+from passdown.report.models import (
+    GetHandoffReportAsk,
+)
+from passdown.report.operations import (
+    CREATE_PROJECT,
+    GET_PROJECT,
+    GET_REPORT,
+    LIST_KNOWN_SCOPES,
+    LIST_PROJECTS,
+    LIST_REVISIONS,
+    LIST_WORKSTREAMS,
+    REGISTER_WORKSTREAM,
+    UPDATE_PROJECT,
+    UPDATE_WORKSTREAM,
+    CreateProjectAsk,
+    GetProjectAsk,
+    ListKnownScopesAnswer,
+    ListKnownScopesAsk,
+    ListProjectsAnswer,
+    ListProjectsAsk,
+    ListReportRevisionsAnswer,
+    ListReportRevisionsAsk,
+    ListWorkstreamsAnswer,
+    ListWorkstreamsAsk,
+    ProjectAnswer,
+    RegisterWorkstreamAsk,
+    RenderedReport,
+    UpdateProjectAsk,
+    UpdateWorkstreamAsk,
+    WorkstreamAnswer,
+)
+
+Q = TypeVar("Q", bound=Wire)
+A = TypeVar("A")
+
+
+class AsyncClient:
+    """Operations over a server, from one event loop. Close it, or use ``async with``. See :class:`passdown.Client`."""
+
+    def __init__(self, url: str, token: str, *, timeout: float = TIMEOUT, retries: Retries | None = None) -> None:
+        self._caller = AsyncHttp(url, token, timeout=timeout, retries=retries)
+
+    async def close(self) -> None:
+        """Close the connections. Closing twice is allowed."""
+        await self._caller.close()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _call(self, op: Op[Q, A], ask: Q | None, members: dict[str, Any]) -> A:
+        return await self._caller(op, ask_of(op, ask, members))
+
+    async def capture_source(self, ask: CaptureSourceAsk | None = None, /, **members: Any) -> CaptureSourceAnswer:
+        """Store one immutable piece of evidence in a workstream."""
+        return await self._call(CAPTURE_SOURCE, ask, members)
+
+    async def get_source(self, ask: GetSourceAsk | None = None, /, **members: Any) -> GetSourceAnswer:
+        """Read one source with its body."""
+        return await self._call(GET_SOURCE, ask, members)
+
+    async def list_sources(self, ask: ListSourcesAsk | None = None, /, **members: Any) -> ListSourcesAnswer:
+        """List the sources of a workstream, in the order of the revision that was current when they were captured."""
+        return await self._call(LIST_SOURCES, ask, members)
+
+    async def prepare_handoff(self, ask: PrepareHandoffAsk | None = None, /, **members: Any) -> PrepareHandoffAnswer:
+        """Capture inline evidence and return a draft with everything that could be cited."""
+        return await self._call(PREPARE_HANDOFF, ask, members)
+
+    async def finalize_handoff(self, ask: FinalizeHandoffAsk | None = None, /, **members: Any) -> PreparedHandoff:
+        """Check a draft and every citation, and return the prepared handoff; writes nothing."""
+        return await self._call(FINALIZE_HANDOFF, ask, members)
+
+    async def commit_handoff(self, ask: PreparedHandoff | None = None, /, **members: Any) -> CommitAnswer:
+        """Append the prepared handoff as the next revision if its base is still the head."""
+        return await self._call(COMMIT_HANDOFF, ask, members)
+
+    async def hand_off_now(self, ask: HandOffNowAsk | None = None, /, **members: Any) -> HandOffNowAnswer:
+        """Capture, finalise and commit in one call and one transaction."""
+        return await self._call(HAND_OFF_NOW, ask, members)
+
+    async def continue_handoff(self, ask: ContinueHandoffAsk | None = None, /, **members: Any) -> ContinueAnswer:
+        """Show a handoff as untrusted history with its evidence checked and the checkout compared."""
+        return await self._call(CONTINUE_HANDOFF, ask, members)
+
+    async def get_handoff(self, ask: GetHandoffAsk | None = None, /, **members: Any) -> GetHandoffAnswer:
+        """Read one revision, or the current one."""
+        return await self._call(GET_HANDOFF, ask, members)
+
+    async def list_handoff_revisions(
+        self, ask: ListRevisionsAsk | None = None, /, **members: Any
+    ) -> ListRevisionsAnswer:
+        """List the revisions of a workstream, newest first."""
+        return await self._call(LIST_HANDOFF_REVISIONS, ask, members)
+
+    async def create_handoff_report_project(
+        self, ask: CreateProjectAsk | None = None, /, **members: Any
+    ) -> ProjectAnswer:
+        """Make a project."""
+        return await self._call(CREATE_PROJECT, ask, members)
+
+    async def get_handoff_report_project(self, ask: GetProjectAsk | None = None, /, **members: Any) -> ProjectAnswer:
+        """Read one project by id or key."""
+        return await self._call(GET_PROJECT, ask, members)
+
+    async def update_handoff_report_project(
+        self, ask: UpdateProjectAsk | None = None, /, **members: Any
+    ) -> ProjectAnswer:
+        """Change or archive a project whose version you read."""
+        return await self._call(UPDATE_PROJECT, ask, members)
+
+    async def list_handoff_report_projects(
+        self, ask: ListProjectsAsk | None = None, /, **members: Any
+    ) -> ListProjectsAnswer:
+        """List projects, the ungrouped scopes last."""
+        return await self._call(LIST_PROJECTS, ask, members)
+
+    async def list_handoff_report_known_scopes(
+        self, ask: ListKnownScopesAsk | None = None, /, **members: Any
+    ) -> ListKnownScopesAnswer:
+        """List every scope with a committed handoff, registered or not."""
+        return await self._call(LIST_KNOWN_SCOPES, ask, members)
+
+    async def register_handoff_report_workstream(
+        self, ask: RegisterWorkstreamAsk | None = None, /, **members: Any
+    ) -> WorkstreamAnswer:
+        """Put a scope into a project."""
+        return await self._call(REGISTER_WORKSTREAM, ask, members)
+
+    async def update_handoff_report_workstream(
+        self, ask: UpdateWorkstreamAsk | None = None, /, **members: Any
+    ) -> WorkstreamAnswer:
+        """Change or archive a workstream whose version you read."""
+        return await self._call(UPDATE_WORKSTREAM, ask, members)
+
+    async def list_handoff_report_workstreams(
+        self, ask: ListWorkstreamsAsk | None = None, /, **members: Any
+    ) -> ListWorkstreamsAnswer:
+        """List the workstreams of a project, or find the one of a scope."""
+        return await self._call(LIST_WORKSTREAMS, ask, members)
+
+    async def list_handoff_report_revisions(
+        self, ask: ListReportRevisionsAsk | None = None, /, **members: Any
+    ) -> ListReportRevisionsAnswer:
+        """List the handoff revisions of a scope, newest first."""
+        return await self._call(LIST_REVISIONS, ask, members)
+
+    async def get_handoff_report(self, ask: GetHandoffReportAsk | None = None, /, **members: Any) -> RenderedReport:
+        """Build the report of a project as Markdown or canonical JSON."""
+        return await self._call(GET_REPORT, ask, members)
