@@ -21,6 +21,8 @@ TABLES = {
     "pc_handoff_report_project_revisions": True,
     "pc_handoff_report_workstreams": False,
     "pc_handoff_report_workstream_revisions": True,
+    "pd_replays": False,
+    "pd_token_limits": False,
 }
 """Every table, and whether its rows are immutable."""
 
@@ -64,6 +66,12 @@ class Place:
 
     def tables(self) -> set[str]:
         raise AssertionError("every kind has its own")
+
+    def literal(self, value: int | bytes) -> str:
+        """A value as it is written in SQL."""
+        if isinstance(value, int):
+            return str(value)
+        return f"decode('{value.hex()}', 'hex')" if self.engine == "postgresql" else f"x'{value.hex()}'"
 
     def everything(self) -> dict[str, list[tuple[Any, ...]]]:
         return {table: sorted(self.rows(f"SELECT * FROM {table}"), key=repr) for table in TABLES}
@@ -159,6 +167,5 @@ class ServerPlace(Place):
         """Remove every row, past the triggers, and set the counter of writes to zero."""
         asked = self.rows("SELECT " + ", ".join(f"EXISTS (SELECT 1 FROM {table})" for table in TABLES))[0]
         full = [item for item, has_rows in zip(TABLES.items(), asked, strict=True) if has_rows]
-        zero = "decode('777269746573', 'hex')" if self.engine == "postgresql" else "x'777269746573'"
-        start = f"INSERT INTO pd_counters (name, value) VALUES ({zero}, 0)"
+        start = f"INSERT INTO pd_counters (name, value) VALUES ({self.literal(b'writes')}, 0)"
         self.server.execute(*self.server.wipe_sql(full), start, database=self.database)

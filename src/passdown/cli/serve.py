@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -41,6 +42,7 @@ def serve(
     from passdown.identity.service import TokenService
     from passdown.report.report_models import HandoffReport
 
+    gc.enable()
     here = place(data, as_)
     with here.application(create=True) as (application, _):
         tokens = TokenService(application.store, application.clock, application.ids)

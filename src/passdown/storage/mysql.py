@@ -92,7 +92,7 @@ def dial(address: Address, role: Role, settings: Sequence[str]) -> pymysql.Conne
         # Changing the schema of a large table may take as long as it takes.
         read_timeout=None if role == "upgrade" else ANSWER_SECONDS,
         write_timeout=ANSWER_SECONDS,
-        autocommit=role == "upgrade",
+        autocommit=False,
         defer_connect=True,
         **{name: value for name, value in options.items() if value is not None},
     )
@@ -136,9 +136,17 @@ def connect(address: Address, role: Role, wait_seconds: float) -> pymysql.Connec
         role,
         [*settings_for(role), f"SET SESSION innodb_lock_wait_timeout={wait}, lock_wait_timeout={wait}"],
     )
-    if "oceanbase" in str(getattr(connection, "server_version", "")).lower():
+    try:
+        version = str(getattr(connection, "server_version", "")).lower()
+        if "oceanbase" in version:
+            raise OtherEngineError
+        if "mariadb" in version and role == "write":
+            # A writer that stopped between two statements would hold its rows, and with the counter every other writer.
+            with connection.cursor() as cursor:
+                cursor.execute(f"SET SESSION idle_write_transaction_timeout={ANSWER_SECONDS}")
+    except BaseException:
         connection.close()
-        raise OtherEngineError
+        raise
     return connection
 
 

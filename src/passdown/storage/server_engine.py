@@ -61,8 +61,8 @@ class Engine:
     ``connect(address, role, wait_seconds)`` gives a connection of the driver with every setting made. ``fault`` reads
     an error of the driver. ``begin_read`` begins a snapshot where a plain begin does not. ``insert_savepoint``: an
     error dooms the transaction, so an INSERT whose key decides runs inside a savepoint. ``lock_upgrades(connection,
-    database, seconds)`` takes a lock that ends with the connection at the latest; False if somebody kept it.
-    ``transactional_ddl``: the whole upgrade is one transaction.
+    database, seconds)`` takes a lock that ends with the transaction of the connection or with the connection; False if
+    somebody kept it. ``transactional_ddl``: the whole upgrade is one transaction, that of the lock.
     """
 
     name: str

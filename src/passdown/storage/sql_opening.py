@@ -56,12 +56,16 @@ def upgrade(engine: Engine, address: Address, *, wait_seconds: float = MIGRATION
         **engine.arguments,
     )
     try:
-        with pool.connect() as connection:
-            if not engine.transactional_ddl:
-                connection = connection.execution_options(isolation_level="AUTOCOMMIT")
-            if not engine.lock_upgrades(connection, address.database, wait_seconds):
+        with pool.connect() as holder:
+            if not engine.lock_upgrades(holder, address.database, wait_seconds):
                 raise PassdownError("store_busy")
-            _upgrade_locked(connection, engine)
+            if engine.transactional_ddl:
+                _upgrade_locked(holder, engine)
+                holder.commit()
+            else:
+                with pool.connect() as connection:
+                    connection.execution_options(isolation_level="AUTOCOMMIT")
+                    _upgrade_locked(connection, engine)
     except (*FAILURES, OtherEngineError) as error:
         raise refusal(fault_of(engine, error), writing=True) from error
     finally:
@@ -75,4 +79,3 @@ def _upgrade_locked(connection: Connection, engine: Engine) -> None:
     from passdown.storage.migrate import upgrade_on
 
     upgrade_on(connection)
-    connection.commit()

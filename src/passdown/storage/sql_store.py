@@ -34,7 +34,7 @@ from passdown.storage.attempts import AgainError, attempts
 from passdown.storage.server_engine import REPEATABLE, Engine, Fault, OtherEngineError, Role, fault_of, refusal
 from passdown.storage.session import Session, T
 from passdown.storage.sql_session import FAILURES, SqlSession
-from passdown.storage.version import HEAD_ROWS, REVISION_QUERY, SchemaState, judge
+from passdown.storage.version import HEAD_ROWS, REVISION_QUERY, UPGRADES_TABLE, SchemaState, judge
 
 READERS: Final = 16
 WRITERS: Final = 8
@@ -276,8 +276,8 @@ def state_of(connection: Connection, engine: Engine) -> SchemaState:
     if not tables:
         return "absent"
     rows = [tuple(row) for row in connection.execute(_REVISION)] if _VERSIONS in tables else []
-    # Alembic makes its table first, so alone and empty it is an upgrade that was cut short.
-    if _COUNTER not in tables and (rows or tables != {_VERSIONS}):
+    # These two come first, so what holds nothing else is an upgrade that was cut short.
+    if _COUNTER not in tables and (rows or not tables <= {_VERSIONS, UPGRADES_TABLE}):
         raise PassdownError("store_not_readable", rule="foreign")
     return judge(rows)
 

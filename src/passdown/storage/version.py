@@ -19,6 +19,9 @@ SCHEMA_HEAD: Final = SCHEMA_REVISIONS[-1]
 APPLICATION_ID: Final = 0x50534457
 """Stands in the header of every SQLite file of ours; a database of another program is never adopted."""
 
+UPGRADES_TABLE: Final = "pd_upgrades"
+"""On engines without a lock that fits, the table with the row that upgrades lock; made before anything else."""
+
 SchemaState = Literal["absent", "behind", "current"]
 
 REVISION_QUERY: Final = "SELECT version_num FROM alembic_version"
