@@ -98,7 +98,8 @@ def main(target: str) -> int:
 
 def _what_there_is(read: GitReader, uncommitted: int) -> list[str]:
     commits = len(read.commits(1_000, paths=False))
-    lines = [f"{commits}{' or more' if commits == 1_000 else ''} commits, {uncommitted} uncommitted paths"]
+    counted = f"{commits}{' or more' if commits == 1_000 else ''} commit{'' if commits == 1 else 's'}"
+    lines = [f"{counted}, {uncommitted} uncommitted path{'' if uncommitted == 1 else 's'}"]
     if commits == 0:
         lines.append("There is no commit yet: the handoff can only say what lies in the worktree.")
     elif read.is_shallow:

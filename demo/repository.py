@@ -56,13 +56,24 @@ def clone(original: Repository, target: Path, env: Mapping[str, str], status: Wo
     budget = COPIED_BYTES
     for entry in status.entries:
         source, copy = original.worktree / entry.path, target / entry.path
+        # A link of the repository may lead anywhere: nothing is ever written through one.
+        if not copy.parent.resolve().is_relative_to(target.resolve()):
+            continue
         if entry.status == "deleted":
             copy.unlink(missing_ok=True)
-        elif source.is_file() and not source.is_symlink() and (entry.size or 0) <= budget:
+        elif source.is_symlink():
+            _make_way(copy)
+            copy.symlink_to(source.readlink())
+        elif source.is_file() and (entry.size or 0) <= budget:
             budget -= entry.size or 0
-            copy.parent.mkdir(parents=True, exist_ok=True)
+            _make_way(copy)
             shutil.copyfile(source, copy)
     return find_repository(target)
+
+
+def _make_way(copy: Path) -> None:
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    copy.unlink(missing_ok=True)
 
 
 def one_more_commit(repository: Repository, env: Mapping[str, str]) -> None:

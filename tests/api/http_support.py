@@ -199,10 +199,13 @@ def start_site(folder: Path, *, whole: bool = False, **options: Any) -> Site:
         from passdown.app.operations import OPERATIONS as PRODUCT_OPERATIONS
         from passdown.report.report_models import HandoffReport
 
-        handlers |= Application(store, clock).handlers()
+        application = Application(store, clock)
+        handlers |= application.handlers()
+        options = {"replays": application.replays(), "places": application.places(), **options}
         operations += PRODUCT_OPERATIONS
         options["document_model"] = HandoffReport
     documents = {"print_notes", "get_handoff_report"}
+    options = {"writes": store.writes, **options}
     app = create_app(handlers, operations, tokens, document_operations=documents, **options)
     listener = bind_listener("127.0.0.1", 0)
     server = make_server(app)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import socket
 from collections.abc import Callable
@@ -268,13 +269,25 @@ def test_a_fault_of_ours_is_answered_and_logged_without_private_text(
     assert "private text" not in caplog.text
 
 
-def test_a_client_error_is_one_log_line_without_ids(site: Site, caplog: pytest.LogCaptureFixture) -> None:
-    """Fault caught: noise, or names of projects and scopes in the log."""
+def test_a_request_is_one_log_line_without_ids(own_site: Callable[..., Site], caplog: pytest.LogCaptureFixture) -> None:
+    """Fault caught: noise, names of projects and scopes in the log, or a line that no program can read."""
+    site = own_site()
     with caplog.at_level(logging.INFO, logger="passdown"):
-        site.post("/v1/notes/add", {"name": MARK, "weight": -1})
-    assert [record.getMessage() for record in caplog.records] == [
-        "refused operation=add_note code=invalid_request status=422"
+        refused = site.post("/v1/notes/add", {"name": MARK, "weight": -1}, X_Request_ID="look-here")
+        site.post("/v1/notes/add", {"name": MARK})
+        site.client.get(f"{site.url}/{MARK}")
+        site.stop()
+    lines = [json.loads(record.getMessage()) for record in caplog.records if record.name == "passdown.api"]
+    assert [list(line) for line in lines] == [
+        ["at", "event", "correlation_id", "operation", "status", "outcome", "duration_us", "bytes"]
+    ] * 3
+    assert [(line["event"], line["operation"], line["status"], line["outcome"]) for line in lines] == [
+        ("request", "add_note", 422, "invalid_request"),
+        ("request", "add_note", 200, "ok"),
+        ("request", "none", 404, "not_found"),
     ]
+    assert (lines[0]["correlation_id"], lines[0]["bytes"]) == ("look-here", len(refused.content))
+    assert MARK not in caplog.text
 
 
 def test_a_body_that_does_not_come_is_a_timeout(own_site: Callable[..., Site]) -> None:

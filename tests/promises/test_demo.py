@@ -37,7 +37,7 @@ Demonstrate = Callable[..., Shown]
 
 @pytest.fixture
 def demonstrate(tmp_path: Path) -> Demonstrate:
-    """Runs the demo from a copy of this tree, since it writes beside itself; the repository is looked at before and after."""
+    """Runs the demo from a copy of it, since it writes beside itself, and compares the repository before and after."""
     tree = tmp_path / "tree"
     tree.mkdir()
     shutil.copytree(ROOT / "demo", tree / "demo", ignore=shutil.ignore_patterns("__pycache__"))
@@ -116,7 +116,7 @@ def test_uncommitted_and_deleted_files_are_read_and_left_alone(tmp_path: Path, d
     repo.git("add", "staged.txt")
     shown = demonstrate(repo.path)
     assert_whole(shown)
-    assert "1 commits, 5 uncommitted paths" in shown.out or "1 commit, 5 uncommitted paths" in shown.out
+    assert "1 commit, 5 uncommitted paths" in shown.out
     for path in ("deleted.txt", "changed.txt", "new/fresh.txt", "link", "staged.txt"):
         assert path in shown.out
     assert (shown.folder / "clone/new/fresh.txt").read_text() == "5"
@@ -127,16 +127,21 @@ def test_uncommitted_and_deleted_files_are_read_and_left_alone(tmp_path: Path, d
 def test_a_copied_file_does_not_write_through_a_link_of_the_repository(
     tmp_path: Path, demonstrate: Demonstrate
 ) -> None:
-    """A tracked link to a folder outside, replaced by a folder in the worktree only: its file must stay in the clone."""
+    """Tracked links to places outside, replaced by a folder and a file in the worktree: both stay in the clone."""
     outside = tmp_path / "outside"
     outside.mkdir()
     repo = Repo(tmp_path / "linked")
     (repo.path / "docs").symlink_to(outside)
-    repo.commit("A link to a folder elsewhere")
-    (repo.path / "docs").unlink()
+    (outside / "mine.txt").write_text("mine")
+    (repo.path / "note.txt").symlink_to(outside / "mine.txt")
+    repo.commit("Links to places elsewhere")
+    for name in ("docs", "note.txt"):
+        (repo.path / name).unlink()
     repo.write("docs/escaped.txt", "x")
+    repo.write("note.txt", "overwritten")
     shown = demonstrate(repo.path)
-    assert list(outside.iterdir()) == []
+    assert {path.name: path.read_text() for path in outside.iterdir()} == {"mine.txt": "mine"}
+    assert (shown.folder / "clone/note.txt").read_text() == "overwritten"
     assert_whole(shown)
 
 

@@ -217,7 +217,8 @@ def halted_after_one_creation() -> Iterator[list[str]]:
     """While it lasts, SQLAlchemy halts behind the first statement that creates something."""
 
     def count(conn, cursor, statement, parameters, context, executemany):
-        if statement.lstrip().upper().startswith("CREATE") and "FUNCTION" not in statement:
+        repeated = "FUNCTION" in statement or "pd_upgrades" in statement
+        if statement.lstrip().upper().startswith("CREATE") and not repeated:
             created.append(statement)
             raise HaltError
 
@@ -246,7 +247,7 @@ def test_a_migration_whose_steps_commit_one_by_one_resumes_after_each_of_them(fr
                 break
             except HaltError:
                 assert openings < 100
-    assert len(created) == openings - 1 == OBJECTS[fresh_place.engine]
+    assert len(created) == openings - 1 == OBJECTS["mysql"]
     assert len(set(created)) == len(created)
     whole(fresh_place)
     store = fresh_place.open()

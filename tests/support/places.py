@@ -137,7 +137,7 @@ class ServerPlace(Place):
                 " JOIN pg_class t ON t.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid"
                 " CROSS JOIN LATERAL unnest(x.indkey) WITH ORDINALITY AS k (number, place)"
                 " JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.number"
-                " WHERE t.relname LIKE 'p_\\_%' ORDER BY 1, 2, k.place"
+                " WHERE t.relnamespace = 'public'::regnamespace AND t.relname LIKE 'p_\\_%' ORDER BY 1, 2, k.place"
             )
         else:
             sql = (

@@ -114,7 +114,12 @@ def _markdown(report: dict[str, Any]) -> bytes:
 
 
 def open_application(
-    data: Path, *, create: bool, clock: Clock | None = None, ids: IdSource | None = None
+    target: Path | str, *, create: bool, clock: Clock | None = None, ids: IdSource | None = None
 ) -> Application:
-    """Open the store of a data directory. ``create`` makes a missing one; a present one is upgraded when behind."""
-    return Application(open_store(database_path(data), create=create), clock, ids)
+    """Open the store of a data directory (a ``Path``), or the one that a database URL names.
+
+    ``create`` makes a missing one; a present one is upgraded when behind. The forms of a URL are those of
+    :func:`passdown.storage.open_store`.
+    """
+    place = database_path(target) if isinstance(target, Path) else target
+    return Application(open_store(place, create=create), clock, ids)

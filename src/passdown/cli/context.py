@@ -1,8 +1,8 @@
 """What every command needs: which repository, which store, which workstream, who asks.
 
-The store is the one that ``--data`` or ``PASSDOWN_DATA`` names, else the one this checkout was bound to, else the
-default of this user. The workstream is the one that ``init``, ``start`` or ``switch`` chose for this worktree; nothing
-is inferred from a branch or a folder.
+The store is the one that an option or the environment names, else the one this checkout was bound to, else the data
+directory of this user (see :mod:`passdown.app.target`). The same commands work on a server. The workstream is the one
+that ``init``, ``start`` or ``switch`` chose for this worktree; nothing is inferred from a branch or a folder.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from passdown.app.application import Application, Local
+    from passdown.app.target import Target
     from passdown.git.locate import Repository
     from passdown.git.reader import GitReader
     from passdown.git.state import WorktreeState
-    from passdown.kernel.operations import Principal
+    from passdown.kernel.operations import Caller, Principal
 
 Data = Annotated[str | None, typer.Option("--data", help="Data directory (else PASSDOWN_DATA, else the user's).")]
 As = Annotated[str | None, typer.Option("--as", help="Name to record as the author (else PASSDOWN_AGENT, else you).")]
@@ -40,11 +41,16 @@ class Place:
     copied (this folder is a copy of a bound one) or unreadable.
     """
 
-    data: Path
+    target: Target
     repository: Repository | None
     state: WorktreeState | None
     reason: str
     who: Principal
+
+    @property
+    def store(self) -> Path | str:
+        """The data directory or the URL of the database, for what opens the store itself."""
+        return Path(self.target.value) if self.target.kind == "folder" else self.target.value
 
     @property
     def scope_id(self) -> str | None:
@@ -65,16 +71,31 @@ class Place:
         return self.scope_id
 
     @contextmanager
+    def calling(self, *, create: bool = False) -> Iterator[Caller]:
+        """A caller for this person: over the opened store, or over a server, where the token says who it is."""
+        if self.target.kind == "server":
+            from passdown.client.remote import connect
+
+            with connect(self.target.value, os.environ.get("PASSDOWN_TOKEN", "")) as caller:
+                yield caller
+            return
+        with self.application(create=create) as (_, call):
+            yield call
+
+    @contextmanager
     def application(self, *, create: bool = False) -> Iterator[tuple[Application, Local]]:
-        """The opened store and a caller for this person."""
+        """The opened store itself and a caller, for what only its owner does on the machine that has it."""
         from passdown.app.application import open_application
 
+        if self.target.kind == "server":
+            guidance = "Run this on the machine of the server, with `--data` or `--database`."
+            raise PassdownError("store_not_readable", rule="on_a_server", guidance=guidance)
         try:
-            opened = open_application(self.data, create=create)
+            opened = open_application(self.store, create=create)
         except PassdownError as error:
             if error.members.get("rule") != "missing":
                 raise
-            guidance = "There is no store in this data directory yet: begin with `passdown init`, or name another one."
+            guidance = "There is no store here yet: begin with `passdown init`, or name another place."
             raise PassdownError(error.code, rule="missing", guidance=guidance) from None
         with opened as application:
             yield application, application.caller(self.who)
@@ -88,37 +109,31 @@ class Place:
             yield reader
 
 
-def principal(name: str | None) -> Principal:
-    """Embedded use knows its caller only by what it asserts; this host's own reader takes what is captured."""
-    from passdown.kernel.operations import Principal
-    from passdown.kernel.text import TextRefused, normalise_identifier
+def now_us() -> int:
+    """The time of this machine, in microseconds UTC."""
+    from passdown.kernel.clock import SystemClock
 
-    asserted = name or os.environ.get("PASSDOWN_AGENT") or _user()
-    try:
-        checked = normalise_identifier(asserted, max_chars=256)
-    except TextRefused as refused:
-        raise PassdownError("invalid_request", field="as", rule=refused.rule) from None
-    return Principal(checked, "asserted", "owner", host=os.uname().nodename or "localhost")
+    return SystemClock().now_us()
 
 
-def _user() -> str:
-    import getpass
+def new_instance_id() -> str:
+    """An id for a worktree that has none."""
+    from passdown.kernel.clock import SystemClock
+    from passdown.kernel.ids import RandomIds
 
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return str(os.getuid())
+    return RandomIds(SystemClock()).new("ws_")
 
 
 def place(data: str | None = None, name: str | None = None) -> Place:
     """Look around from the current folder. Never writes."""
-    from passdown.app.paths import data_directory
+    from passdown.app.target import choose
+    from passdown.app.who import asserted
 
     repository = _repository()
     state, reason = _choice(repository) if repository else (None, "absent")
-    chosen = data or os.environ.get("PASSDOWN_DATA")
-    folder = Path(state.store) if state is not None and not chosen else data_directory(data, os.environ)
-    return Place(folder, repository, state, reason, principal(name))
+    recorded = state.store if state is not None else None
+    target = choose(os.environ, url=None, database=None, data=data, recorded=recorded)
+    return Place(target, repository, state, reason, asserted(name, os.environ))
 
 
 def _repository() -> Repository | None:

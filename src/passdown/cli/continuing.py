@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from passdown.cli import screen
-from passdown.cli.context import As, Data, Json, place
+from passdown.cli.context import As, Data, Json, now_us, place
 from passdown.cli.handoff import held
 
 if TYPE_CHECKING:
@@ -54,25 +54,24 @@ def continue_(
 
     here = place(data, as_)
     scope_id = here.require_scope()
-    with here.application() as (application, call), here.git() as git:
+    with here.calling() as call, here.git() as git:
         answer = continue_here(call, Checkout(git), scope_id, objective=objective, require_usable=require_usable)
-        now_us = application.clock.now_us()
     if json:
         from passdown.kernel.wire import dump
 
         screen.show_json(dump(answer))
         return
-    screen.show(lines_of(answer, now_us, verbose=verbose))
+    screen.show(lines_of(answer, now_us(), verbose=verbose))
 
 
-def lines_of(answer: ContinueAnswer, now_us: int, *, verbose: bool = False) -> list[str]:
+def lines_of(answer: ContinueAnswer, now: int, *, verbose: bool = False) -> list[str]:
     """The answer as one screen: warnings first, orders last and only if they are usable."""
     content = answer.content
     if content is None or answer.selected_revision is None:
         return ["No handoff has been committed to this workstream yet.", "Next: passdown handoff"]
     markers = {_key(item.citation): index for index, item in enumerate(answer.evidence, 1)}
     lines = screen.flowing(
-        f"History, not an order: revision {answer.selected_revision.revision}, {_recorded(answer, now_us, verbose)}", 0
+        f"History, not an order: revision {answer.selected_revision.revision}, {_recorded(answer, now, verbose)}", 0
     )
     state = screen.status(content.disposition) + ("  unproved: rests on words alone" if answer.unproved else "")
     pairs = [("Objective", content.objective), ("Status", state)]
@@ -112,12 +111,12 @@ def _key(citation: Any) -> str:
     return repr(sorted(dump(citation).items(), key=str))
 
 
-def _recorded(answer: ContinueAnswer, now_us: int, verbose: bool) -> str:
+def _recorded(answer: ContinueAnswer, now: int, verbose: bool) -> str:
     from passdown.kernel.timestamps import ago, parse_timestamp
 
     if answer.recorded_at is None or answer.recorded_by is None:
         return "not committed"
-    when = ago(parse_timestamp(answer.recorded_at), now_us)
+    when = ago(parse_timestamp(answer.recorded_at), now)
     who = screen.plain(answer.recorded_by.principal_id)
     return f"stored {f'{answer.recorded_at} ({when})' if verbose else when} by {who} ({answer.recorded_by.identity})"
 

@@ -52,7 +52,7 @@ def handoff(
         cite=cite or (),
         only_words=only_words,
     )
-    with here.application() as (_, call), here.git() as git:
+    with here.calling() as call, here.git() as git:
         item = catalog.workstream_of(call, scope_id)
         locale = catalog.project(call, item.project_id).default_locale if item else "en"
         title = item.title if item else scope_id

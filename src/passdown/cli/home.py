@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from passdown.cli import screen
-from passdown.cli.context import Place, place
+from passdown.cli.context import Place, now_us, place
 from passdown.kernel.errors import PassdownError
 from passdown.overview.home import Row, next_command, rows
 
@@ -30,12 +30,11 @@ def home(data: str | None = None, name: str | None = None, *, json: bool = False
         return
     from passdown.cli import catalog
 
-    with here.application() as (application, call):
+    with here.calling() as call:
         item = catalog.workstream_of(call, here.scope_id)
         project_id = item.project_id if item else "prj_ungrouped"
         owner = catalog.project(call, project_id) if item else None
         found, total = _workstreams(call, project_id)
-        now_us = application.clock.now_us()
     listed = rows(found)
     has_handoff = any(row.scope_id == here.scope_id and row.need != "no_handoff" for row in listed)
     command = next_command(in_repository=True, bound=True, has_handoff=has_handoff)
@@ -65,7 +64,7 @@ def home(data: str | None = None, name: str | None = None, *, json: bool = False
         screen.show(
             [f"{total} workstreams; too many for one screen. Blocked ones: passdown report --disposition blocked"]
         )
-    screen.show(_table(listed[:_MAX_ROWS], here.scope_id, now_us))
+    screen.show(_table(listed[:_MAX_ROWS], here.scope_id, now_us()))
     if len(listed) > _MAX_ROWS:
         screen.show([f"  … {len(listed) - _MAX_ROWS} more: passdown report"])
     sys.stdout.flush()
@@ -102,7 +101,7 @@ def _value(row: Row) -> dict[str, object]:
     }
 
 
-def _table(listed: list[Row], scope_id: str, now_us: int) -> list[str]:
+def _table(listed: list[Row], scope_id: str, now: int) -> list[str]:
     from passdown.kernel.timestamps import ago, parse_timestamp
 
     lines = [
@@ -110,7 +109,7 @@ def _table(listed: list[Row], scope_id: str, now_us: int) -> list[str]:
             "→" if row.scope_id == scope_id else " ",
             screen.short(row.key or row.scope_id, 24),
             _WORDS.get(row.need) or screen.status(row.need),
-            ago(parse_timestamp(row.recorded_at), now_us) if row.recorded_at else "",
+            ago(parse_timestamp(row.recorded_at), now) if row.recorded_at else "",
             screen.plain(row.says or row.title),
         )
         for row in listed

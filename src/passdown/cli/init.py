@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from passdown.cli import screen
-from passdown.cli.context import As, Data, Json, Place, Yes, place
+from passdown.cli.context import As, Data, Json, Place, Yes, new_instance_id, place
 from passdown.kernel.errors import PassdownError
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def init(
 
     here = place(data, as_)
     repository = here.require_repository()
-    with here.application(create=True) as (application, call):
+    with here.calling(create=True) as call:
         if here.scope_id is not None and project is None and key is None:
             bound = catalog.workstream_of(call, here.scope_id)
             _tell(here, here.scope_id, bound, json=json, written=False)
@@ -124,7 +124,7 @@ def init(
             screen.say("Nothing was written.")
             raise typer.Exit(screen.CANCELLED)
         chosen = _carry_out(call, plan)
-        bind(here, chosen.scope_id, application.ids.new("ws_"))
+        bind(here, chosen.scope_id)
         _tell(here, chosen.scope_id, chosen, json=json, written=True)
 
 
@@ -183,7 +183,7 @@ def _announce(here: Place, plan: _Plan) -> list[str]:
                 ("project", about),
                 ("workstream", stream),
                 ("checkout", str(repository.git_dir / "passdown" / "worktree.json")),
-                ("store", str(here.data)),
+                ("store", here.target.recorded),
             ]
         ),
     ]
@@ -219,7 +219,7 @@ def require_writable(here: Place) -> None:
         raise PassdownError("file_not_writable", rule="worktree_state")
 
 
-def bind(here: Place, scope_id: str, new_instance_id: str) -> None:
+def bind(here: Place, scope_id: str) -> None:
     """Record the chosen workstream in this worktree's own git directory; its instance id stays."""
     from passdown.git.state import WorktreeState, save_state
 
@@ -227,9 +227,9 @@ def bind(here: Place, scope_id: str, new_instance_id: str) -> None:
     save_state(
         here.require_repository(),
         WorktreeState(
-            workspace_instance_id=state.workspace_instance_id if state else new_instance_id,
+            workspace_instance_id=state.workspace_instance_id if state else new_instance_id(),
             scope_id=scope_id,
-            store=str(here.data),
+            store=here.target.recorded,
         ),
     )
 
@@ -261,7 +261,7 @@ def start(
 
     here = place(data, as_)
     here.require_repository()
-    with here.application() as (application, call):
+    with here.calling() as call:
         owner = catalog.project(call, project).project_id if project else _current_project(call, here)
         ask = build(
             RegisterWorkstreamAsk,
@@ -272,7 +272,7 @@ def start(
         )
         require_writable(here)
         item = call(REGISTER_WORKSTREAM, ask).workstream
-        bind(here, item.scope_id, application.ids.new("ws_"))
+        bind(here, item.scope_id)
         _tell(here, item.scope_id, item, json=json, written=True)
 
 
@@ -307,11 +307,11 @@ def switch(
 
     here = place(data, as_)
     here.require_repository()
-    with here.application() as (application, call):
+    with here.calling() as call:
         current = catalog.workstream_of(call, here.scope_id) if here.scope_id else None
         if name is not None:
             item = catalog.workstream(call, name, current.project_id if current else None)
-            bind(here, item.scope_id, application.ids.new("ws_"))
+            bind(here, item.scope_id)
             _tell(here, item.scope_id, item, json=json, written=True)
             return
         owners = [catalog.project(call, current.project_id)] if current else list(catalog.projects(call))

@@ -59,6 +59,12 @@ app = typer.Typer(
 def root(
     context: typer.Context,
     data: Annotated[str | None, typer.Option("--data", help="Data directory for every command.")] = None,
+    database: Annotated[
+        str | None, typer.Option(help="Database URL for every command (else PASSDOWN_DATABASE).")
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option(help="Passdown server for every command (else PASSDOWN_URL; token: PASSDOWN_TOKEN).")
+    ] = None,
     as_: Annotated[str | None, typer.Option("--as", help="Name to record as the author.")] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout instead of a screen.")] = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
@@ -72,8 +78,7 @@ def root(
 
         sys.stdout.write(f"passdown {__version__}\n")
         raise typer.Exit
-    if data is not None:
-        os.environ["PASSDOWN_DATA"] = data
+    _say_where(url=url, database=database, data=data)
     if as_ is not None:
         os.environ["PASSDOWN_AGENT"] = as_
     if json:
@@ -82,6 +87,13 @@ def root(
         from passdown.cli.home import home
 
         home(data, as_, json=json)
+
+
+def _say_where(**given: str | None) -> None:
+    """What an option says replaces everything that the environment says about the place."""
+    if any(given.values()):
+        for name, value in given.items():
+            os.environ[f"PASSDOWN_{name.upper()}"] = value or ""
 
 
 def _said_before(group: Any) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def report(
     from passdown.report.operations import GET_REPORT
 
     here = place(data, as_)
-    with here.application() as (_, call):
+    with here.calling() as call:
         project_id, spoken = _project(call, here, project)
         ask = validate(
             GetHandoffReportAsk,
@@ -193,7 +193,7 @@ def projects(data: Data = None, as_: As = None, json: Json = False) -> None:
     from passdown.cli import catalog
 
     here = place(data, as_)
-    with here.application() as (_, call):
+    with here.calling() as call:
         found = list(catalog.projects(call))
     if json:
         from passdown.kernel.wire import dump

@@ -51,7 +51,7 @@ def serve(
             screen.say(f"No owner token existed; this one is shown once: {token}")
         application_names = [host, *(public_host or [])]
         handlers = application.handlers()
-        reports = ReportProcess(here.data, application.clock, handlers["get_handoff_report"])
+        reports = ReportProcess(here.store, application.clock, handlers["get_handoff_report"])
         app = create_app(
             {**handlers, "get_handoff_report": reports},
             OPERATIONS,

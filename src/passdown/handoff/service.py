@@ -187,6 +187,8 @@ class HandoffService:
         decision = decide_commit(base, digest, facts)
         if decision.kind == "conflict":
             raise _conflict(head)
+        if head is None and decision.kind == "replayed":
+            head = store.head(session, scope_id)  # the first revision came between the statements above
         artifact_id = head.artifact_id if head else new_artifact_id
         if decision.kind == "append":
             citations = cited(value)
@@ -204,7 +206,9 @@ class HandoffService:
                 who=who,
             )
             if not appended:
-                raise _conflict(head)
+                # Where several writers are let in at once, another one moved the head after it was read. What that
+                # means, a conflict or this very handoff committed already, is decided on what is there now.
+                return self._commit(session, who, prepared, now_us, new_artifact_id)
         return CommitAnswer(
             handoff_ref=handoff_ref(artifact_id, decision.revision),
             status="unchanged" if decision.kind == "unchanged" else "committed",
