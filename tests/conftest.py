@@ -132,7 +132,7 @@ def _empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def make_place(pytestconfig: pytest.Config, _empty_file: Path, tmp_path: Path) -> Callable[[str], Place]:
-    """Gives the place of an empty, up-to-date store on a named engine; on a server always the same, so one at a time."""
+    """Gives the place of an empty, up-to-date store on a named engine; on a server always the same one."""
 
     def make(engine: str) -> Place:
         if engine != "sqlite":

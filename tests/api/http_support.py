@@ -93,6 +93,7 @@ class Notes:
         self.entered = threading.Event()
         self.hold = threading.Event()
         self.left = threading.Event()
+        self.on_print: Callable[[], object] = lambda: None
 
     def add(self, who: Principal, ask: AddNoteAsk) -> AddNoteAnswer:
         if ask.name == "conflict":
@@ -128,6 +129,7 @@ class Notes:
         return CountNotesAnswer(total=gone)
 
     def print(self, _who: Principal, ask: PrintNotesAsk) -> Printed:
+        self.on_print()
         as_json = ask.format == "json"
         return Printed(
             body=PRINTED_JSON if as_json else PRINTED_MARKDOWN,

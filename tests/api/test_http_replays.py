@@ -74,9 +74,7 @@ def test_without_a_key_or_with_another_one_the_effect_is_made_again(site: Site) 
     project_id = project(site)
     body = {"project_id": project_id, "title": "Queue"}
     scopes = [site.post(REGISTER, body).json()["workstream"]["scope_id"] for _ in range(2)]
-    scopes += [
-        register(site, project_id, "Queue", key).json()["workstream"]["scope_id"] for key in ("k", "K", "k ok")
-    ]
+    scopes += [register(site, project_id, "Queue", key).json()["workstream"]["scope_id"] for key in ("k", "K", "k ok")]
     assert len(set(scopes)) == 5
 
 

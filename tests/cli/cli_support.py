@@ -34,7 +34,11 @@ from git_support import Repo, plain_environment
 
 import passdown.app.handing
 import passdown.cli.catalog
+import passdown.cli.continuing
 import passdown.cli.home
+import passdown.cli.init
+import passdown.cli.report
+import passdown.cli.serve
 import passdown.handoff.service
 import passdown.report.render
 import passdown.report.service

@@ -301,7 +301,7 @@ def test_every_landed_schema_is_brought_up_with_its_data(fresh_place: Place, lan
         for table in ADDED[later]:
             fresh_place.rows(f"DROP TABLE {table}")
     fresh_place.rows(f"UPDATE alembic_version SET version_num = '{landed}'")
-    insert, values = row(fresh_place, "pd_handoff_revisions", b"kept")
+    _, values = row(fresh_place, "pd_handoff_revisions", b"kept")
     columns = ", ".join(values)
     literals = ", ".join(fresh_place.literal(value) for value in values.values())
     fresh_place.rows(f"INSERT INTO pd_handoff_revisions ({columns}) VALUES ({literals})")

@@ -45,6 +45,11 @@ class Place:
     def text(self) -> str:
         return str(self.target)
 
+    @property
+    def url(self) -> str:
+        """The place as a URL, which every engine has."""
+        return f"sqlite:///{self.target}" if isinstance(self.target, Path) else self.target
+
     def open(self, *, create: bool = False, **options: Any) -> Store:
         return open_store(self.target, create=create, **options)
 

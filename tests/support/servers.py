@@ -10,6 +10,7 @@ Public: :data:`KINDS`, :class:`Server` with ``missing``, ``start``, ``stop``, ``
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import importlib.util
 import os
@@ -143,10 +144,8 @@ class Server:
     def kill(self) -> None:
         """End at once, as a crash would."""
         if self.process is not None:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
             self.process.wait()
             self.process = None
 

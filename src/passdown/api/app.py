@@ -103,6 +103,7 @@ def create_app(
     app.openapi = document  # type: ignore[method-assign]
     hints = _hints(desk, writes, most=listeners, poll_seconds=poll_seconds, heartbeat_seconds=heartbeat_seconds)
     app.state.hints = hints
+    app.state.desk = desk
     desk.meters.watch("listeners", "Listeners for hints of change.", lambda: hints.places_taken)
     desk.meters.watch("reports_inside", "Reports that are built or wait for their turn.", lambda: desk.reports.inside)
     add_service_addresses(app, desk, hints, document)

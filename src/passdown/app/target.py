@@ -1,8 +1,8 @@
 """Which store a command works on: a data directory, a database server, or a Passdown server. Pure.
 
 What is said now wins over what was said before: options, then the environment, then what the checkout was bound to,
-then the data directory of this user. Within one of them a server wins over a database and a database over a directory, so
-that naming the wider place never silently writes into the narrower one.
+then the data directory of this user. Within one of them a server wins over a database and a database over a directory,
+so that naming the wider place never silently writes into the narrower one.
 
 What is recorded in a checkout holds no credentials: the password of a database comes from ``PASSDOWN_DATABASE``, the
 token of a server from ``PASSDOWN_TOKEN``.

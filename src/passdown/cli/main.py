@@ -15,24 +15,24 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from passdown.cli.continuing import continue_
-from passdown.cli.handoff import handoff
-from passdown.cli.init import init, start, switch
-from passdown.cli.report import report_app
-from passdown.cli.serve import serve, token_app
+from passdown.cli.commands import DAILY, Commands
 from passdown.kernel.errors import PassdownError
 
 # Typer keeps its own copy of click; the root of its usage errors has no public name of its own.
 UsageRefused: type[Any] = typer.BadParameter.__mro__[2]
-
-DAILY = ("init", "start", "switch", "handoff", "continue", "report", "serve")
-"""Commands in the order in which a person meets them; help lists all others under "More"."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 class _Sections(TyperGroup):
     """Help with the daily commands first, in the order of a day, and the others under "More"."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = Commands()  # type: ignore[assignment]  # read only; nothing adds to it
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(self.commands)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         more = [name for name in self.list_commands(ctx) if name not in DAILY]
@@ -82,7 +82,9 @@ def root(
     if as_ is not None:
         os.environ["PASSDOWN_AGENT"] = as_
     if json:
-        context.default_map = _said_before(context.command)
+        group: Any = context.command
+        named = context.invoked_subcommand
+        context.default_map = {named: _said_before(group.commands[named])} if named else None
     if context.invoked_subcommand is None:
         from passdown.cli.home import home
 
@@ -102,16 +104,6 @@ def _said_before(group: Any) -> dict[str, Any]:
     for name, command in getattr(group, "commands", {}).items():
         defaults[name] = _said_before(command)
     return defaults
-
-
-app.command()(init)
-app.command()(start)
-app.command()(switch)
-app.command()(handoff)
-app.command("continue")(continue_)
-app.add_typer(report_app, name="report")
-app.command()(serve)
-app.add_typer(token_app, name="token")
 
 
 def run(arguments: list[str] | None = None) -> int:
