@@ -106,6 +106,23 @@ def cli_page() -> str:
     return "\n".join(lines)
 
 
+def operations_page() -> str:
+    """The worked examples, one line each."""
+    lines = [
+        "# Worked examples",
+        "",
+        "Made from the files beside it. Each file has `about`; `before`, requests that run first; `ask`, the body that",
+        "is sent; and `answer`, what comes back, to the letter under a fixed clock. The tests execute all of them.",
+        "",
+        "| Operation | What the example shows |",
+        "| --- | --- |",
+    ]
+    for op in OPERATIONS:
+        example = json.loads((DOCS / "operations" / f"{op.name}.json").read_text(encoding="utf-8"))
+        lines.append(f"| [{op.name}]({op.name}.json) | {example['about']} |")
+    return "\n".join(lines) + "\n"
+
+
 def openapi_document() -> dict[str, Any]:
     """The API document as the server answers it."""
     return api_document(OPERATIONS, documents=DOCUMENT_OPERATIONS, document_model=HandoffReport)
@@ -117,6 +134,7 @@ def pages() -> dict[str, str]:
         "errors.md": errors_page(),
         "api.md": api_page(),
         "cli.md": cli_page(),
+        "operations/README.md": operations_page(),
         "openapi.json": json.dumps(openapi_document(), ensure_ascii=False, indent=1, sort_keys=True) + "\n",
     }
 

@@ -14,6 +14,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import sqlite3
 import struct
@@ -25,7 +26,7 @@ import time
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,8 @@ import passdown.report.render
 import passdown.report.service
 import passdown.report.verify  # noqa: F401  loaded here, so that no fork has to
 from passdown.cli.main import run as run_command
+from passdown.git.locate import find_repository
+from passdown.git.state import load_state, save_state
 
 PASSDOWN = str(Path(sys.executable).parent / "passdown")
 SECONDS = 60
@@ -69,7 +72,8 @@ class World:
     """A folder with ``home`` and ``data`` and the environment in which commands run."""
 
     root: Path
-    extra: dict[str, str] = field(default_factory=dict)
+    example: World | None = None
+    """A world with one bound repository, to copy instead of making it anew."""
 
     def __post_init__(self) -> None:
         self.home.mkdir(exist_ok=True)
@@ -86,7 +90,6 @@ class World:
         """The environment of a command; None removes a variable."""
         merged: dict[str, str | None] = {
             **plain_environment(HOME=str(self.home), PASSDOWN_DATA=str(self.data), LOGNAME="grace"),
-            **self.extra,
             **changes,
         }
         return {name: value for name, value in merged.items() if value is not None}
@@ -100,8 +103,20 @@ class World:
 
     def bound(self, name: str = "shop", *, commits: int = 1) -> Repo:
         """A repository that ``init`` has bound to a project of its own."""
+        if self.example is not None and (name, commits) == ("shop", 1) and not (self.root / name).exists():
+            return self._copied(self.example)
         repo = self.repo(name, commits=commits)
         self.ok(repo.path, "init")
+        return repo
+
+    def _copied(self, example: World) -> Repo:
+        shutil.copytree(example.root / "shop", self.root / "shop", symlinks=True)
+        shutil.copyfile(example.data / "passdown.db", self.data / "passdown.db")
+        state = load_state(find_repository(example.root / "shop")).state
+        assert state is not None
+        save_state(find_repository(self.root / "shop"), replace(state, store=str(self.data)))
+        repo = Repo(self.root / "shop", create=False)
+        repo.clock += 60
         return repo
 
     def run(

@@ -17,23 +17,20 @@ from passdown.storage import open_store
 
 
 @pytest.fixture(scope="session")
-def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("empty-store") / "passdown.db"
-    open_store(path, create=True).close()
-    return path
+def new_world(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], World]:
+    """Makes a world with an empty store that is migrated already."""
+    empty = tmp_path_factory.mktemp("migrated") / "passdown.db"
+    open_store(empty, create=True).close()
 
-
-@pytest.fixture(scope="session")
-def new_world(tmp_path_factory: pytest.TempPathFactory, empty_store: Path) -> Callable[[], World]:
-    """Makes a world with an empty store."""
-
-    def make() -> World:
-        world = World(tmp_path_factory.mktemp("world"))
+    def make(example: World | None = None) -> World:
+        world = World(tmp_path_factory.mktemp("world"), example)
         world.data.mkdir(mode=0o700)
-        shutil.copyfile(empty_store, world.data / "passdown.db")
+        shutil.copyfile(empty, world.data / "passdown.db")
         return world
 
-    return make
+    example = make()
+    example.bound()
+    return lambda: make(example)
 
 
 @pytest.fixture

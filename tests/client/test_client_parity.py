@@ -20,6 +20,7 @@ from passdown.kernel.clock import FixedClock
 from passdown.kernel.errors import PassdownError
 from passdown.kernel.ids import SequentialIds
 from passdown.kernel.operations import Principal
+from passdown.kernel.wire import dump
 
 WHO = Principal("codex-2", "authenticated", "owner", host="buildbox")
 EFFECTS = {op.name: op.effect for op in OPERATIONS}
@@ -118,7 +119,7 @@ def embedded(client: Client) -> list[Told]:
         if name == "finalize_handoff" and answer is not None:
             finalized = answer
         if name == "hand_off_now" and answer is not None and finalized is not None:
-            run("commit_handoff", passdown.client.asking.dump(finalized))
+            run("commit_handoff", dump(finalized))
     assert finalized is not None
     return found
 
@@ -142,7 +143,7 @@ async def awaited(client: AsyncClient) -> list[Told]:
         if name == "finalize_handoff" and answer is not None:
             finalized = answer
         if name == "hand_off_now" and answer is not None and finalized is not None:
-            await run("commit_handoff", passdown.client.asking.dump(finalized))
+            await run("commit_handoff", dump(finalized))
     return found
 
 
@@ -207,12 +208,8 @@ def test_reads_over_one_and_the_same_store_agree(serve: Callable[..., Server]) -
 def test_the_token_of_a_remote_caller_decides_whose_reading_it_is(serve: Callable[..., Server]) -> None:
     """Fault caught: a client that says of itself that it read a repository."""
     server = serve()
-    oid = "a" * 40
-    commit = {"oid": oid, "object_format": "sha1"}
-    with Client(server.url, server.token) as client:
-        try:
-            source = client.capture_source(scope_id="s", source_type="git_commit", descriptor=commit).source
-        except PassdownError as error:  # the descriptor has more members; what matters is who is asked
-            assert error.code == "invalid_request"
-            pytest.skip("needs a whole descriptor")
-        assert source.assurance == "tool_read"
+    facts = {"path": "src/queue.py", "sha256": "ab" * 32, "size": 7, "commit": "a" * 40}
+    with passdown.open(server.url, token=server.token, principal="mallory") as client:
+        source = client.capture_source(scope_id="s", source_type="file", descriptor=facts).source
+    assert (source.assurance, source.read_by) == ("host_read", "buildbox")
+    assert (source.recorded_by.principal_id, source.recorded_by.identity) == ("codex-2", "authenticated")

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from engine_support import SCOPE, child, hear, one_winner, prepared, tell
+from engine_support import BY_NAME, SCOPE, child, hear, one_winner, prepared, tell
 
 from support.places import Place, ServerPlace
 
@@ -28,8 +28,6 @@ class Running:
     token_id: str
 
     def post(self, name: str, ask: dict[str, Any]) -> httpx.Response:
-        from engine_support import BY_NAME
-
         return self.client.post(BY_NAME[name].path, json=ask)
 
 

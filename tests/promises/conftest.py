@@ -24,13 +24,15 @@ def new_world(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], World]:
     empty = tmp_path_factory.mktemp("migrated") / "passdown.db"
     open_store(empty, create=True).close()
 
-    def make() -> World:
-        world = World(tmp_path_factory.mktemp("promised"))
+    def make(example: World | None = None) -> World:
+        world = World(tmp_path_factory.mktemp("world"), example)
         world.data.mkdir(mode=0o700)
         shutil.copyfile(empty, world.data / "passdown.db")
         return world
 
-    return make
+    example = make()
+    example.bound()
+    return lambda: make(example)
 
 
 @pytest.fixture
