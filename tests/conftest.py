@@ -53,6 +53,9 @@ class Servers:
             self._running.popitem()[1].close()
 
 
+NONE = "none"
+"""Stands for the engine of a test that is about engines which this run leaves out."""
+
 SERVERS = pytest.StashKey[Servers]()
 MISSING = pytest.StashKey[dict[str, str]]()
 
@@ -82,7 +85,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         only = metafunc.definition.get_closest_marker("engines")
         if only is not None:
             names = [name for name in names if name in only.args]
-        metafunc.parametrize("engine", names, indirect=True, scope="session")
+        metafunc.parametrize("engine", names or [NONE], indirect=True, scope="session")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = [item for item in items if getattr(getattr(item, "callspec", None), "params", {}).get("engine") == NONE]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

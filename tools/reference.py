@@ -1,20 +1,25 @@
 """Writes the reference pages that are made from code: ``python -m tools.reference``; a test compares them.
 
-``docs/errors.md`` from the error table, ``docs/api.md`` from the operation descriptions, ``docs/cli.md`` from the
-commands themselves, ``docs/openapi.json`` from the HTTP application.
+``docs/public-api.txt`` from the package itself, ``docs/errors.md`` from the error table, ``docs/api.md`` from the
+operation descriptions, ``docs/cli.md`` from the commands themselves, ``docs/openapi.json`` from the HTTP application.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from passdown.api.app import DOCUMENT_OPERATIONS
+import passdown
 from passdown.api.openapi import api_document
-from passdown.app.operations import OPERATIONS
+from passdown.app.operations import DOCUMENT_OPERATIONS, OPERATIONS
+from passdown.app.repeating import KEYED
+from passdown.client import models
 from passdown.kernel.errors import ERRORS
 from passdown.kernel.operations import COMMON_ERRORS
 from passdown.report.report_models import HandoffReport
@@ -37,6 +42,11 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("token", "create"),
     ("token", "list"),
     ("token", "revoke"),
+    ("db",),
+    ("db", "check"),
+    ("db", "upgrade"),
+    ("db", "backup"),
+    ("db", "restore"),
 )
 
 
@@ -71,7 +81,8 @@ def api_page() -> str:
         "each lies in [operations](operations/README.md).",
         "",
         "Models are strict: a boolean is no integer, `1.0` is no integer, an unknown or repeated member is refused.",
-        "A reader token may call what reads, an agent token also what appends or changes.",
+        "A reader token may call what reads, an agent token also what appends or changes. Repetition, hints of change,",
+        "compression, metrics and the confinement of tokens are told in [server.md](server.md).",
         "",
     ]
     for op in OPERATIONS:
@@ -84,6 +95,8 @@ def api_page() -> str:
             f"Refusals of its own: {own}." if own else "No refusals of its own.",
             "",
         ]
+        if op.name in KEYED:
+            lines += [f"Takes an `Idempotency-Key`: {KEYED[op.name]}.", ""]
     common = ", ".join(f"`{code}`" for code in COMMON_ERRORS)
     lines += ["## Refusals of every operation", "", f"{common}. All are in [errors](errors.md).", ""]
     return "\n".join(lines)
@@ -123,6 +136,36 @@ def operations_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def public_api_page() -> str:
+    """Every public name of the package with its signature, one line each."""
+    lines = ["# What programs may rely on. Made from the package; a change here is a change for users."]
+    for name in sorted(passdown.__all__):
+        value = getattr(passdown, name)
+        if not callable(value):
+            lines.append(f"passdown.{name}: {type(value).__name__}")
+            continue
+        lines.append(f"passdown.{name}{_signature(value)}")
+        if inspect.isclass(value):
+            lines += [f"passdown.{name}.{member}" for member in _members(value)]
+    lines += [f"passdown.client.models.{name}" for name in models.__all__]
+    return "\n".join(lines) + "\n"
+
+
+def _members(value: type) -> list[str]:
+    found = []
+    for name, member in sorted(vars(value).items()):
+        if name.startswith("_"):
+            continue
+        function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
+        found.append(f"{name}{_signature(function)}" if inspect.isfunction(function) else name)
+    return found
+
+
+def _signature(value: Callable[..., Any]) -> str:
+    """The signature; a default that is an object is shown without its address."""
+    return re.sub(r"<.*? at 0x[0-9a-f]+>", "…", str(inspect.signature(value)))
+
+
 def openapi_document() -> dict[str, Any]:
     """The API document as the server answers it."""
     return api_document(OPERATIONS, documents=DOCUMENT_OPERATIONS, document_model=HandoffReport)
@@ -134,6 +177,7 @@ def pages() -> dict[str, str]:
         "errors.md": errors_page(),
         "api.md": api_page(),
         "cli.md": cli_page(),
+        "public-api.txt": public_api_page(),
         "operations/README.md": operations_page(),
         "openapi.json": json.dumps(openapi_document(), ensure_ascii=False, indent=1, sort_keys=True) + "\n",
     }

@@ -43,13 +43,13 @@ def test_a_second_handoff_restates_only_what_is_new_and_names_the_one_before(wor
     assert content["omissions"][-1]["citation"]["artifact_ref"]["revision"] == 1
 
 
-def test_an_unchanged_handoff_makes_no_revision(world: World) -> None:
+def test_a_handoff_with_nothing_new_makes_no_revision(world: World) -> None:
     repo = world.bound()
-    for _ in range(2):  # the second one says what the first could not: that there is one before it
-        world.ok(repo.path, "handoff")
-    third = world.ok(repo.path, "handoff", "--json").json
-    assert third["committed"]["status"] in ("committed", "unchanged")
-    assert numbers(world.data)["pd_handoff_revisions"] == third["committed"]["handoff_ref"]["revision"]
+    world.ok(repo.path, "handoff")
+    again = world.ok(repo.path, "handoff", "--json").json["committed"]
+    assert (again["status"], again["handoff_ref"]["revision"]) == ("unchanged", 1)
+    assert world.ok(repo.path, "handoff").out == "Unchanged: the same content is revision 1 already.\n"
+    assert numbers(world.data)["pd_handoff_revisions"] == 1
 
 
 def test_words_become_statements_that_cite_head_the_worktree_and_what_is_named(world: World) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,8 +66,8 @@ def test_help_fits_80_columns_and_cuts_no_sentence(bare_world: World, path: tupl
 def test_help_lists_the_commands_in_the_order_of_a_day(bare_world: World) -> None:
     out = bare_world.ok(bare_world.root, "--help").out
     listed = re.findall(r"^  ([a-z]+) {2,}\S", out.split("Commands:")[1], re.MULTILINE)
-    assert listed == ["init", "start", "switch", "handoff", "continue", "report", "serve", "token"]
-    assert set(listed) == {path[0] for path, _ in COMMANDS if len(path) == 1}
+    assert listed[:7] == ["init", "start", "switch", "handoff", "continue", "report", "serve"]
+    assert sorted(listed) == sorted(path[0] for path, _ in COMMANDS if len(path) == 1)
 
 
 @pytest.mark.parametrize(
@@ -119,18 +117,20 @@ def test_json_is_the_only_thing_on_stdout_of_every_command(world: World) -> None
     page = world.root / "report.json"
     page.write_text(answers[7].out)
     tokens = answers[10].json
-    last = [
+    last: list[tuple[str, ...]] = [
         ("report", "verify", str(page), "--json"),
         ("report", "selection", str(page), "--json"),
         ("token", "revoke", tokens[0]["token_id"], "--json"),
+        ("db", "check", "--json"),
+        ("db", "upgrade", "--json"),
+        ("db", "backup", str(world.root / "backup.db"), "--json"),
+        ("db", "restore", str(world.root / "backup.db"), "--data", str(world.root / "restored"), "--json"),
     ]
     for step in last:
         assert world.ok(repo.path, *step).json is not None
-    seen = {
-        tuple(part for part in step if part in {name for path, _ in COMMANDS for name in path}) for step in steps + last
-    }
-    without = {path for path, _ in COMMANDS} - {step[:2] for step in seen} - {("switch", "main")}
-    assert without == {("serve",), ("token",)}, "serve prints one line when it is ready; token is a group"
+    leaves = [path for path, command in COMMANDS if path and not getattr(command, "commands", None)]
+    untried = [path for path in leaves if not any(step[: len(path)] == path for step in [*steps, *last])]
+    assert untried == [("serve",)], "serve prints its one line when it is ready"
 
 
 @pytest.mark.parametrize("arguments", [["continue"], ["report"], ["report", "projects"], ["switch"], ["token", "list"]])
@@ -168,8 +168,3 @@ def test_every_operation_has_a_command_or_a_reason(
     every = {op.name for op in OPERATIONS}
     assert called | LEFT_TO_HTTP.keys() == every
     assert called & LEFT_TO_HTTP.keys() == set(), "an operation that has a command needs no excuse"
-
-
-def test_no_command_reads_the_home_of_whoever_runs_the_tests(world: World) -> None:
-    assert world.environment()["HOME"] != os.path.expanduser("~")
-    assert Path(world.environment()["PASSDOWN_DATA"]).is_relative_to(world.root)

@@ -45,14 +45,16 @@ class Scripted:
     def __init__(self, turns: Sequence[bytes | list[bytes] | None]) -> None:
         self._turns = list(turns)
         self._socket = socket.create_server(("127.0.0.1", 0))
+        self._socket.settimeout(20)
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self.requests: list[bytes] = []
-        self._thread = threading.Thread(target=self._serve)
+        self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
     def _serve(self) -> None:
         for turn in self._turns:
             connection, _ = self._socket.accept()
+            connection.settimeout(20)
             with connection:
                 for answer in turn if isinstance(turn, list) else [turn]:
                     request = read_request(connection)
@@ -76,7 +78,7 @@ class Scripted:
 
 
 def read_request(connection: socket.socket) -> bytes | None:
-    """One whole request, or None if the client closed before it was whole."""
+    """One whole request or answer, or None if the other side closed before it was whole."""
     data = b""
     while b"\r\n\r\n" not in data:
         chunk = connection.recv(65_536)

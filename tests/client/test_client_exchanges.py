@@ -174,11 +174,13 @@ def test_a_change_whose_answer_was_lost_is_made_once(serve: Callable[..., Server
                         request = read_request(client)
                         assert request is not None
                         behind.sendall(request)
-                        answer = behind.recv(65_536)
+                        answer = read_request(behind)
+                        assert answer is not None
                         if turn == 1:
                             client.sendall(answer)
 
-            thread = threading.Thread(target=lose_the_first_answer)
+            front.settimeout(20)
+            thread = threading.Thread(target=lose_the_first_answer, daemon=True)
             thread.start()
             # The name in `Host` is that of the place in front; the server knows loopback names whatever the port.
             with Client(f"http://127.0.0.1:{front.getsockname()[1]}", server.token) as client:

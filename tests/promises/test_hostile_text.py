@@ -212,7 +212,7 @@ def test_a_hostile_file_name_is_cited_by_exactly_its_path(stage: Stage) -> None:
     cited = [name for name in WRITABLE if can_be_a_file(CASES[name]) and name not in stage.refused_files]
     assert len(cited) > 30
     for name in cited:
-        path = nfc(CASES[name])
+        path = unicodedata.normalize("NFC", CASES[name])  # a name is no text: its line ends stay as they are
         (found,) = [ref["source_id"].rpartition("@")[0] for ref in refs_of(stage, name) if ref["source_type"] == "file"]
         # An identity holds no control characters, so that the path itself, or its digest, names the source.
         assert found in (path, f"sha256:{hashlib.sha256(path.encode()).hexdigest()}")

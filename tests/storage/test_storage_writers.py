@@ -103,6 +103,28 @@ def test_a_waiter_that_gives_up_leaves_the_line() -> None:
     assert queue.acquire(0.0)
 
 
+def test_a_queue_with_two_places_lets_two_in_and_the_next_in_order() -> None:
+    """Catches: one place too many, or a place that is lost when nobody waits."""
+    queue = FifoQueue(2)
+    assert [queue.acquire(0.0) for _ in range(3)] == [True, True, False]
+    queue.release()
+    queue.release()
+    assert [queue.acquire(0.0) for _ in range(3)] == [True, True, False]
+    order: list[int] = []
+    threads = []
+    for number in range(5):
+        threads.append(
+            threading.Thread(target=lambda n=number: (queue.acquire(time.monotonic() + 30), order.append(n)))
+        )
+        threads[-1].start()
+        while queue.waiting <= number:
+            os.sched_yield()
+    for number in range(5):
+        queue.release()
+        threads[number].join()
+    assert order == [0, 1, 2, 3, 4]
+
+
 def _lock_waiters() -> int:
     return sum(thread.name == "passdown-store-lock" for thread in threading.enumerate())
 

@@ -14,12 +14,10 @@ from pathlib import Path
 
 from passdown.storage import Session, open_store
 from passdown.storage.findings import Check, Findings
-from passdown.storage.integrity import check_counters, check_file, check_schema
+from passdown.storage.integrity import check_counters, check_foundation
 from passdown.storage.rows import Progress
 from passdown.storage.tables import REPLAYS
 from passdown.storage.version import SCHEMA_HEAD
-
-_UNREADABLE = frozenset({"table_missing", "column_missing"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +42,10 @@ def check_store(target: Path | str, progress: Progress | None = None) -> Checked
     ``schema_too_new``.
     """
     with closing(open_store(target, create=False, migrate=False)) as store:
-        found = [check_file(store)]
-        complete = found[0].ok
-        if complete:
-            found.append(check_schema(store))
-            complete = not any(problem.code in _UNREADABLE for problem in found[1].problems)
-        if complete:
+        found, sound = check_foundation(store)
+        if sound:
             found += store.read(lambda session: _rows(session, progress))
-        return Checked(store.engine, SCHEMA_HEAD, tuple(found), complete)
+        return Checked(store.engine, SCHEMA_HEAD, tuple(found), complete=sound)
 
 
 def _rows(session: Session, progress: Progress | None) -> list[Check]:

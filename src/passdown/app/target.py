@@ -10,15 +10,18 @@ token of a server from ``PASSDOWN_TOKEN``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
-from urllib.parse import urlsplit, urlunsplit
+from typing import Final, Literal
 
 from passdown.app.paths import data_directory
 
 Kind = Literal["folder", "database", "server"]
+
+_SQLITE: Final = "sqlite:///"
+_AUTHORITY: Final = re.compile(r"[^/?#]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +36,11 @@ class Target:
         """The same place without credentials, as a checkout remembers it and a screen shows it."""
         if self.kind == "folder":
             return self.value
-        parts = urlsplit(self.value)
-        user, at, place = parts.netloc.rpartition("@")
-        return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}{at}{place}"))
+        # Put together by hand: the standard library drops the slashes of a URL without a host.
+        scheme, _, rest = self.value.partition("://")
+        authority = _AUTHORITY.match(rest)[0]  # type: ignore[index]
+        user, at, place = authority.rpartition("@")
+        return f"{scheme}://{user.partition(':')[0]}{at}{place}{rest[len(authority) :]}"
 
 
 def parse(value: str) -> Target:
@@ -43,7 +48,15 @@ def parse(value: str) -> Target:
     scheme, separator, _ = value.partition("://")
     if not separator:
         return Target("folder", str(Path(value).expanduser().absolute()))
-    return Target("server" if scheme in ("http", "https") else "database", value)
+    return Target("server", value) if scheme in ("http", "https") else _database(value)
+
+
+def _database(url: str) -> Target:
+    """A SQLite file keeps its place when the command is repeated from another folder."""
+    path = url.removeprefix(_SQLITE)
+    if path == url or not path or path.startswith("/"):
+        return Target("database", url)
+    return Target("database", f"{_SQLITE}{Path(path).absolute()}")
 
 
 def choose(
@@ -58,7 +71,7 @@ def choose(
         if server:
             return Target("server", server)
         if store:
-            return Target("database", store)
+            return _database(store)
         if folder:
             return Target("folder", str(data_directory(folder, environment)))
     return parse(recorded) if recorded else Target("folder", str(data_directory(None, environment)))

@@ -23,6 +23,7 @@ _WHERE: Final[Mapping[str, tuple[str, str]]] = {
     "report": ("passdown.cli.report", "report_app"),
     "serve": ("passdown.cli.serve", "serve"),
     "token": ("passdown.cli.serve", "token_app"),
+    "db": ("passdown.cli.db", "db_app"),
 }
 
 DAILY: Final = ("init", "start", "switch", "handoff", "continue", "report", "serve")

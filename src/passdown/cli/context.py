@@ -87,18 +87,18 @@ class Place:
         """The opened store itself and a caller, for what only its owner does on the machine that has it."""
         from passdown.app.application import open_application
 
+        store = self.require_own_store()
+        with where_there_is_a_store():
+            opened = open_application(store, create=create)
+        with opened as application:
+            yield application, application.caller(self.who)
+
+    def require_own_store(self) -> Path | str:
+        """The data directory or the URL of the database; on a server this is the business of its own machine."""
         if self.target.kind == "server":
             guidance = "Run this on the machine of the server, with `--data` or `--database`."
             raise PassdownError("store_not_readable", rule="on_a_server", guidance=guidance)
-        try:
-            opened = open_application(self.store, create=create)
-        except PassdownError as error:
-            if error.members.get("rule") != "missing":
-                raise
-            guidance = "There is no store here yet: begin with `passdown init`, or name another place."
-            raise PassdownError(error.code, rule="missing", guidance=guidance) from None
-        with opened as application:
-            yield application, application.caller(self.who)
+        return self.store
 
     @contextmanager
     def git(self) -> Iterator[GitReader]:
@@ -107,6 +107,18 @@ class Place:
 
         with GitReader(self.require_repository()) as reader:
             yield reader
+
+
+@contextmanager
+def where_there_is_a_store() -> Iterator[None]:
+    """Say how to begin where a store is missing."""
+    try:
+        yield
+    except PassdownError as error:
+        if error.members.get("rule") != "missing" or error.code != "store_not_readable":
+            raise
+        guidance = "There is no store here yet: begin with `passdown init`, or name another place."
+        raise PassdownError(error.code, rule="missing", guidance=guidance) from None
 
 
 def now_us() -> int:

@@ -106,6 +106,8 @@ class Http:
             whole = answer.isclosed() and not answer.will_close
             if len(body) > MAX_ANSWER:
                 raise PassdownError("server_not_understood", rule="too_large")
+            if answer.length:  # the library tells of an answer that broke off only where no size is named
+                raise PassdownError("server_not_reachable", rule="broken")
             return answer.status, headers, _decoded(headers.get("content-encoding", "identity"), body)
         except http.client.HTTPException as error:
             # Closing without a word is no protocol of another kind; it happens when a server stops.

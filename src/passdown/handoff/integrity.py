@@ -5,9 +5,9 @@ and in bounded memory, over the one snapshot of the session. Nothing is repaired
 
 Codes, by check. ``heads``: ``head_differs`` (not the last revision), ``head_time_differs``, ``head_missing``,
 ``revision_gap``, ``base_differs``, ``artifact_differs``. ``revisions``: ``content_digest_differs``,
-``content_not_canonical``, ``content_invalid``, ``code_unknown``. ``evidence``: ``evidence_differs`` (not what the content
-cites), ``evidence_without_revision``, ``evidence_source_missing``, ``evidence_revision_missing``. ``sources``:
-``source_digest_differs``, ``source_size_differs``, ``source_key_differs``, ``source_body_missing``,
+``content_not_canonical``, ``content_invalid``, ``code_unknown``. ``evidence``: ``evidence_differs`` (not what the
+content cites), ``evidence_without_revision``, ``evidence_source_missing``, ``evidence_revision_missing``.
+``sources``: ``source_digest_differs``, ``source_size_differs``, ``source_key_differs``, ``source_body_missing``,
 ``source_after_head``, ``code_unknown``.
 
 Public operation: :func:`checks`.
@@ -146,7 +146,7 @@ def _revision_rows(
     columns = ("scope_id", "revision", "content_digest", "content", "recorded_identity")
     for batch in batches(session, REVISIONS, columns):
         findings.examined += len(batch)
-        yield from batch  # type: ignore[misc]
+        yield from batch
         if progress is not None:
             progress(REVISIONS.name, findings.examined)
 

@@ -360,6 +360,20 @@ ERRORS: Final[Mapping[str, ErrorSpec]] = _rows(
         "Read what is there, then send the same request again if the change is missing.",
     ),
     (
+        "store_not_empty",
+        409,
+        3,
+        "The store already holds something, and a backup is restored only into an empty one.",
+        "Name another data directory with `--data`, or an empty database; `table` is the first one with rows.",
+    ),
+    (
+        "store_damaged",
+        503,
+        5,
+        "The store holds what no version of Passdown wrote there.",
+        "Keep a copy of it, then restore the last backup whose `passdown db check` was sound into an empty store.",
+    ),
+    (
         "schema_too_new",
         503,
         5,
@@ -372,6 +386,13 @@ ERRORS: Final[Mapping[str, ErrorSpec]] = _rows(
         4,
         "The file does not exist or cannot be read.",
         "Check its name and permissions.",
+    ),
+    (
+        "file_exists",
+        409,
+        3,
+        "There is a file of this name already, and it is not replaced.",
+        "Name another file, or move that one away.",
     ),
     (
         "file_not_writable",

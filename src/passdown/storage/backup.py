@@ -31,7 +31,7 @@ from typing import Final
 from passdown.kernel.errors import PassdownError
 from passdown.storage.address import locate
 from passdown.storage.faults import os_refusal, refusal
-from passdown.storage.integrity import check_file, missing_tables
+from passdown.storage.integrity import check_foundation, is_readable
 from passdown.storage.opening import open_store
 from passdown.storage.rows import Progress, RowDigest, Summary, batches, summary
 from passdown.storage.session import Param, Row, Session, Store
@@ -66,16 +66,15 @@ def backup(source: Path | str, file: Path, *, progress: Progress | None = None) 
     if os.path.lexists(file):
         raise PassdownError("file_exists", field="file")
     with _opened(source) as store, _part_beside(file) as part:
-        _require_tables(store)
+        if not is_readable(store):
+            raise PassdownError("store_not_readable", rule="damaged")
         copied = store.read(lambda session: _write_part(session, part, progress))
         if _read_back(part) != copied:
             raise PassdownError("store_damaged", rule="read_back")
         return Copied(copied, _publish(part, file))
 
 
-def restore(
-    file: Path, target: Path | str, *, digest: str | None = None, progress: Progress | None = None
-) -> Copied:
+def restore(file: Path, target: Path | str, *, digest: str | None = None, progress: Progress | None = None) -> Copied:
     """Put everything that the backup ``file`` holds into the empty store ``target``, which is made if absent.
 
     ``digest``: what the backup said when it was made; another one is ``digest_mismatch`` with ``digest`` ``rows``.
@@ -92,8 +91,7 @@ def restore(
     if _state(file) == "absent":
         raise PassdownError("store_not_readable", rule="foreign")
     with _opened(file) as source:
-        _require_tables(source)
-        if not check_file(source).ok:
+        if not check_foundation(source)[1]:
             raise PassdownError("store_not_readable", rule="damaged")
         expected = source.read(summary)
         if digest is not None and digest != expected.digest:
@@ -138,11 +136,6 @@ def _copy_file(path: Path, copy: Path) -> None:
             source.backup(target, pages=1_024)
     except sqlite3.Error as error:
         raise refusal(error, writing=False) from error
-
-
-def _require_tables(store: Store) -> None:
-    if missing_tables(store):
-        raise PassdownError("store_not_readable", rule="damaged")
 
 
 # --- writing the file of a backup ---------------------------------------------------------------------------------

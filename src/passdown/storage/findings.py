@@ -60,7 +60,9 @@ class Findings:
         self._counts[code] = self._counts.get(code, 0) + 1
         shown = self._first.setdefault(code, [])
         if len(shown) < SHOWN:
-            shown.append({"table": table} | {name: _told(value) for name, value in key.items()})
+            place: dict[str, str | int] = {"table": table}
+            place.update((name, _told(value)) for name, value in key.items())
+            shown.append(place)
 
     def query(self, session: Session, code: str, table: str, columns: tuple[str, ...], sql: str) -> None:
         """Each row of ``sql``, which selects ``columns``, is a place where ``code`` is wrong."""

@@ -5,9 +5,9 @@ repaired. The checks of one store share one snapshot, so that commits beside the
 
 Codes of problems: ``file_damaged`` (SQLite's own check; its first words are told), ``table_missing``,
 ``column_missing``, ``index_missing``, ``trigger_missing`` (rows that never change are not protected any more),
-``counter_missing``, ``counter_negative``.
+``value_kind_differs`` (text where bytes belong, and the like), ``counter_missing``, ``counter_negative``.
 
-Public operations: :func:`check_file`, :func:`check_schema`, :func:`check_counters`, :func:`missing_tables`.
+Public operations: :func:`check_foundation`, :func:`check_counters`, :func:`is_readable`.
 """
 
 from __future__ import annotations
@@ -18,37 +18,60 @@ from passdown.kernel.errors import PassdownError
 from passdown.storage.ddl import SQLITE, Ddl, trigger_name
 from passdown.storage.findings import SHOWN, Check, Findings
 from passdown.storage.session import Session, Store
-from passdown.storage.tables import COUNTERS, INDEXES, TABLES, WRITES
+from passdown.storage.tables import COUNTERS, INDEXES, NUMBERS, TABLES, WRITES, Table
 
 _SOUND: Final = [("ok",)]
+_UNREADABLE: Final = frozenset({"table_missing", "column_missing"})
 
 
-def check_file(store: Store) -> Check:
-    """On SQLite, its own check of pages, indexes and constraints; other engines answer for their files themselves."""
+def check_foundation(store: Store) -> tuple[list[Check], bool]:
+    """The checks ``file``, ``schema`` and ``values``, and whether what the rows say can be checked further.
+
+    The first and the last are about SQLite; other engines answer for their files and kinds themselves. A file that
+    SQLite cannot read at all is ``store_not_readable`` with rule ``damaged``.
+    """
+    is_file = store.engine == "sqlite"
+    found: list[Check] = []
+    if is_file:
+        found.append(store.read(_check_file))
+    if all(check.ok for check in found):
+        found.append(_check_schema(store))
+        if is_file and _is_whole(found[-1]):
+            found.append(store.read(_check_values))
+    return found, found[-1].ok or (found[-1].name == "schema" and _is_whole(found[-1]))
+
+
+def is_readable(store: Store) -> bool:
+    """Whether every table and column is there."""
+    return _is_whole(_check_schema(store))
+
+
+def _is_whole(schema: Check) -> bool:
+    return not any(problem.code in _UNREADABLE for problem in schema.problems)
+
+
+def _check_file(session: Session) -> Check:
+    """SQLite's own check of pages, indexes and constraints."""
     findings = Findings("file", "files")
-    if store.engine == "sqlite":
-        findings.examined = 1
-        found = store.read(lambda session: session.all(f"PRAGMA integrity_check({SHOWN})"))
-        if found != _SOUND:
-            for row in found:
-                findings.add("file_damaged", "", message=row[0])
+    findings.examined = 1
+    found = session.all(f"PRAGMA integrity_check({SHOWN})")
+    if found != _SOUND:
+        for row in found:
+            findings.add("file_damaged", "", message=row[0])
     return findings.check()
 
 
-def check_schema(store: Store) -> Check:
+def _check_schema(store: Store) -> Check:
     """Every table with its columns, every index, and on every immutable table the triggers that keep its rows."""
     ddl = _ddl(store)
     findings = Findings("schema", "objects")
-    tables, indexes, triggers = (
-        store.read(lambda session, sql=sql: _names(session, sql))  # type: ignore[misc]
-        for sql in (ddl.tables, ddl.indexes, ddl.triggers)
-    )
+    tables, indexes, triggers = (_names(store, sql) for sql in (ddl.tables, ddl.indexes, ddl.triggers))
     for table in TABLES:
         findings.examined += 1
         if table.name not in tables:
             findings.add("table_missing", table.name)
             continue
-        if not _has_columns(store, table.name, table.columns):
+        if not _has_columns(store, table):
             findings.add("column_missing", table.name)
         for change in ddl.changes if table.immutable else ():
             findings.examined += 1
@@ -62,10 +85,23 @@ def check_schema(store: Store) -> Check:
     return findings.check()
 
 
+def _check_values(session: Session) -> Check:
+    """SQLite stores any kind of value in any column; a server would have refused it."""
+    findings = Findings("values", "columns")
+    for table in TABLES:
+        findings.examined += len(table.columns)
+        wrong = " OR ".join(
+            f"typeof({name}) NOT IN ('{'integer' if name in NUMBERS else 'blob'}', 'null')" for name in table.columns
+        )
+        sql = f"SELECT {', '.join(table.key)} FROM {table.name} WHERE {wrong}"
+        findings.query(session, "value_kind_differs", table.name, table.key, sql)
+    return findings.check()
+
+
 def check_counters(session: Session) -> Check:
     """The counter of writes is there, and no counter ever went below zero."""
     findings = Findings("counters", "counters")
-    found = dict(session.all(f"SELECT name, value FROM {COUNTERS.name}"))
+    found = {row[0] for row in session.all(f"SELECT name FROM {COUNTERS.name}")}
     findings.examined = len(found)
     if WRITES not in found:
         findings.add("counter_missing", COUNTERS.name, name=WRITES)
@@ -79,12 +115,6 @@ def check_counters(session: Session) -> Check:
     return findings.check()
 
 
-def missing_tables(store: Store) -> list[str]:
-    """The tables that the store should have and has not."""
-    there = store.read(lambda session: _names(session, _ddl(store).tables))
-    return [table.name for table in TABLES if table.name not in there]
-
-
 def _ddl(store: Store) -> Ddl:
     if store.engine == "sqlite":
         return SQLITE
@@ -93,15 +123,15 @@ def _ddl(store: Store) -> Ddl:
     return engine_named(store.engine).ddl
 
 
-def _names(session: Session, sql: str) -> set[str]:
-    found = (row[0] for row in session.all(sql))
+def _names(store: Store, sql: str) -> set[str]:
+    found = (row[0] for row in store.read(lambda session: session.all(sql)))
     return {(name.decode() if isinstance(name, bytes) else str(name)).lower() for name in found}
 
 
-def _has_columns(store: Store, table: str, columns: tuple[str, ...]) -> bool:
+def _has_columns(store: Store, table: Table) -> bool:
     """In a transaction of its own, since on some engines a refused statement ends the one that it is in."""
     try:
-        store.read(lambda session: session.all(f"SELECT {', '.join(columns)} FROM {table} WHERE 1 = 0"))
+        store.read(lambda session: session.all(f"SELECT {', '.join(table.columns)} FROM {table.name} WHERE 1 = 0"))
     except PassdownError as error:
         if error.code == "internal_error" and error.members.get("rule") == "statement":
             return False

@@ -20,18 +20,18 @@ from pathlib import Path
 
 
 class FifoQueue:
-    """A mutex whose waiters get it in order of arrival."""
+    """``places`` turns at a time, one unless said otherwise; waiters get theirs in order of arrival."""
 
-    def __init__(self) -> None:
+    def __init__(self, places: int = 1) -> None:
         self._mutex = threading.Lock()
-        self._taken = False
+        self._free = places
         self._waiting: deque[threading.Lock] = deque()
 
     def acquire(self, deadline: float) -> bool:
         """Wait for the turn until ``deadline`` (of ``time.monotonic``); False if it did not come."""
         with self._mutex:
-            if not self._taken:
-                self._taken = True
+            if self._free:
+                self._free -= 1
                 return True
             gate = threading.Lock()
             gate.acquire()
@@ -50,7 +50,7 @@ class FifoQueue:
             if self._waiting:
                 self._waiting.popleft().release()
             else:
-                self._taken = False
+                self._free += 1
 
     @property
     def waiting(self) -> int:

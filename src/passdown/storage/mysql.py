@@ -137,13 +137,16 @@ def connect(address: Address, role: Role, wait_seconds: float) -> pymysql.Connec
         [*settings_for(role), f"SET SESSION innodb_lock_wait_timeout={wait}, lock_wait_timeout={wait}"],
     )
     try:
-        version = str(getattr(connection, "server_version", "")).lower()
-        if "oceanbase" in version:
-            raise OtherEngineError
-        if "mariadb" in version and role == "write":
-            # A writer that stopped between two statements would hold its rows, and with the counter every other writer.
-            with connection.cursor() as cursor:
+        with connection.cursor() as cursor:
+            # The greeting of OceanBase names only the version of MySQL that it is like.
+            cursor.execute("SELECT VERSION()")
+            version = str(cursor.fetchone()).lower()
+            if "oceanbase" in version:
+                raise OtherEngineError
+            if "mariadb" in version and role == "write":
+                # A writer that stopped between two statements would hold its rows, and with the counter all others.
                 cursor.execute(f"SET SESSION idle_write_transaction_timeout={ANSWER_SECONDS}")
+        connection.rollback()
     except BaseException:
         connection.close()
         raise

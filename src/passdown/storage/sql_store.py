@@ -1,7 +1,8 @@
 """A database server as a :class:`passdown.storage.Store`, through SQLAlchemy Core.
 
 States of a store: open, closed. Two small pools of connections: one only reads, each transaction over a snapshot; one
-writes, READ COMMITTED. The server orders the writers; what must not race is decided by comparisons and keys.
+writes, READ COMMITTED. The threads of a process get a connection to write in order of arrival, after that the server
+orders the writers; what must not race is decided by comparisons and keys.
 
 Invariants: a connection is used by one thread at a time, never crosses a fork, and is thrown away when it was lost or
 interrupted, so that the same store works again when the server is back. The first statement of every transaction
@@ -31,6 +32,7 @@ from sqlalchemy.engine import Engine as SqlEngine
 from passdown.kernel.errors import PassdownError
 from passdown.storage.address import Address
 from passdown.storage.attempts import AgainError, attempts
+from passdown.storage.locks import FifoQueue
 from passdown.storage.server_engine import REPEATABLE, Engine, Fault, OtherEngineError, Role, fault_of, refusal
 from passdown.storage.session import Session, T
 from passdown.storage.sql_session import FAILURES, SqlSession
@@ -59,6 +61,7 @@ class SqlStore:
         self._wait_seconds = wait_seconds
         self._closed = False
         self._local = threading.local()
+        self._queue = FifoQueue(WRITERS)
         self._readers = pooled(engine, address, "read", wait_seconds, READERS)
         self._writers = pooled(engine, address, "write", wait_seconds, WRITERS)
         _STORES.add(self)
@@ -74,11 +77,16 @@ class SqlStore:
         if getattr(self._local, "writing", False):
             raise PassdownError("internal_error", rule="nested_write")
         taken: list[BaseException] = []
+        deadline = time.monotonic() + self._wait_seconds
+        queue = self._queue
+        if not queue.acquire(deadline):
+            raise PassdownError("store_busy")
         self._local.writing = True
         try:
-            return attempts(lambda: self._write_once(work, taken), time.monotonic() + self._wait_seconds)
+            return attempts(lambda: self._write_once(work, taken), deadline)
         finally:
             self._local.writing = False
+            queue.release()
 
     def writes(self) -> int:
         """See :meth:`passdown.storage.Store.writes`."""
@@ -252,6 +260,7 @@ class SqlStore:
             _INHERITED.append(pool.pool)
             pool.dispose(close=False)
         self._local = threading.local()
+        self._queue = FifoQueue(WRITERS)
 
 
 def pooled(engine: Engine, address: Address, role: Role, wait_seconds: float, size: int) -> SqlEngine:

@@ -113,5 +113,13 @@ INDEXES: Final = (
 )
 """The indexes that have a name of their own on every engine."""
 
+_NUMBERS: Final = (
+    "value materialization assurance size after_revision recorded_us recorded_identity revision updated_us"
+    " base_revision ordinal kind artifact_revision created_us expires_us revoked_us version catalog_revision"
+    " catalog_state effective_us"
+)
+NUMBERS: Final = frozenset(_NUMBERS.split())
+"""The columns that hold integers, in whatever table; all others hold bytes."""
+
 WRITES: Final = b"writes"
 """The counter that every writing transaction raises last, by one."""
