@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import http.client as http_client
 import socket
 import threading
 from collections.abc import Callable
@@ -292,6 +293,22 @@ def test_an_answer_before_the_whole_request_was_read_is_still_read(serve: Callab
     with Client(server.url, TOKEN) as client, pytest.raises(PassdownError) as refused:
         client.capture_source(scope_id="s", source_type="content", content="x" * 8_000_000)
     assert (refused.value.code, refused.value.members["rule"]) == ("unauthenticated", "unknown")
+
+
+def test_the_answer_is_read_also_when_the_sending_broke(
+    script: Callable[..., Scripted], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fault caught: the reason of a server that closes its ear early, lost behind an error of the pipe."""
+    real = http_client.HTTPConnection.request
+
+    def breaking(self: http_client.HTTPConnection, *given: Any, **named: Any) -> None:
+        real(self, *given, **named)
+        raise BrokenPipeError
+
+    monkeypatch.setattr(http_client.HTTPConnection, "request", breaking)
+    server = script(problem("body_too_large", limit=3))
+    error, pauses = call_sync(server.url)
+    assert (error.code, error.members, pauses) == ("body_too_large", {"limit": 3}, [])
 
 
 def test_a_closed_client_calls_nobody() -> None:

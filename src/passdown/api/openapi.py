@@ -58,7 +58,7 @@ _PROBLEM: Final[Json] = {
         "errors": {"type": "array", "maxItems": 20, "items": {"type": "object"}},
         "error_count": {"type": "integer"},
         "limit": {"type": "number"},
-        "actual": {"type": "number"},
+        "actual": {"type": ["number", "string"], "description": "A size or count beside `limit`, or a digest."},
     },
     "additionalProperties": True,
 }
