@@ -6,14 +6,17 @@ import hashlib
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 from engine_support import Desk
 from store_support import FIRST, SECOND, furnish, pages
 
+from passdown.app import integrity
 from passdown.app.integrity import Checked, check_store
 from passdown.kernel.errors import PassdownError
+from passdown.storage import Session, Store, open_store
 from passdown.storage.backup import backup, restore
 from support.places import FilePlace, Place
 
@@ -366,7 +369,6 @@ def test_places_are_told_by_their_key_and_only_the_first_few(copy: FilePlace) ->
     )
 
 
-Spoil = Callable[[FilePlace], None]
 SCHEMAS: dict[str, tuple[str, str, bool]] = {
     "a trigger is gone": ("DROP TRIGGER pd_sources_no_update", "trigger_missing", True),
     "an index is gone": ("DROP INDEX pd_sources_after", "index_missing", True),
@@ -478,22 +480,48 @@ def test_a_check_neither_makes_nor_upgrades_a_store(copy: FilePlace, tmp_path: P
     assert copy.path.read_bytes() == before
 
 
-def test_commits_beside_a_check_are_no_contradictions(furnished: Path, tmp_path: Path) -> None:
-    """Catches: tables that are read at different times. Handoffs are committed between any two steps of the check."""
+def test_commits_beside_a_check_are_no_contradictions(
+    furnished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches: tables that are read at different times. Somebody commits before every statement of the check."""
     path = tmp_path / "passdown.db"
     shutil.copyfile(furnished, path)
+    steps: list[str] = []
     with Desk(f"sqlite:///{path}") as desk:
-        steps: list[str] = []
         project_id = desk.call("get_handoff_report_project", key="shop")["project"]["project_id"]
 
-        def commit(table: str, done: int) -> None:
-            steps.append(table)
+        def commit(sql: str) -> None:
+            steps.append(sql)
             desk.hand_off(FIRST, objective=f"Step {len(steps)}")
             change = {"project_id": project_id, "expected_version": len(steps) + 1, "title": f"Step {len(steps)}"}
             desk.call("update_handoff_report_project", **change)
 
-        checked = check_store(path, commit)
-        assert len(steps) >= 5
+        def interleaved(*arguments: Any, **options: Any) -> Store:
+            store = open_store(*arguments, **options)
+            reading = store.read
+            store.read = lambda work: reading(lambda session: work(Interleaved(session, commit)))  # type: ignore
+            return store
+
+        monkeypatch.setattr(integrity, "open_store", interleaved)
+        checked = check_store(path)
+        monkeypatch.undo()
+        assert len(steps) >= 40
         assert found(checked) == {}
         assert check_store(path).ok
-        assert len(desk.numbers(FIRST)) == 3 + len(steps)
+        assert desk.numbers(FIRST)[0] == 3 + len(steps)
+
+
+class Interleaved:
+    """A session that lets somebody else in before each of its statements."""
+
+    def __init__(self, session: Session, commit: Callable[[str], None]) -> None:
+        self._session = session
+        self._commit = commit
+
+    def all(self, sql: str, /, **params: Any) -> Any:
+        self._commit(sql)
+        return self._session.all(sql, **params)
+
+    def one(self, sql: str, /, **params: Any) -> Any:
+        self._commit(sql)
+        return self._session.one(sql, **params)

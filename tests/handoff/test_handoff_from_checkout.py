@@ -303,3 +303,49 @@ def test_a_handoff_after_any_change_makes_a_revision(desk: Desk, make_repo: Make
     answer = hand_off(desk, repo, **({"next_action": "Go on"} if change == "words" else {}))
     assert answer["committed"]["status"] == "committed"
     assert desk.numbers() == [2, 1]
+
+
+def test_a_plain_handoff_keeps_what_blocks_and_what_was_proposed(desk: Desk, make_repo: MakeRepo) -> None:
+    repo = make_repo()
+    first = repo.commit("First", {"a.txt": "1"})
+    hand_off(desk, repo, blocked=["Waiting for the key"], next_action="Ask for it")
+    repo.commit("Unrelated", {"b.txt": "2"})
+    value = hand_off(desk, repo)["prepared"]["content"]
+    assert (value["disposition"], value["next_action"]["text"]) == ("blocked", "Ask for it")
+    assert texts(value)[0] == "Waiting for the key"
+    # The words keep the evidence that they were said on; only git's own statements are made anew.
+    assert value["state"][0]["citations"][0]["source_ref"]["source_id"].startswith(first)
+    assert sum("Unrelated" in text for text in texts(value)) == 1
+    assert not any("First" in text for text in texts(value))
+
+
+def test_words_replace_earlier_words_and_the_next_action_with_them(desk: Desk, make_repo: MakeRepo) -> None:
+    repo = make_repo()
+    repo.commit("First", {"a.txt": "1"})
+    hand_off(desk, repo, blocked=["Waiting for the key"], next_action="Ask for it")
+    value = hand_off(desk, repo, state=["The key is here"])["prepared"]["content"]
+    assert (value["disposition"], value["next_action"]) == ("continuable", None)
+    assert "Waiting for the key" not in texts(value)
+
+
+def test_the_same_words_repeated_make_no_revision(desk: Desk, make_repo: MakeRepo) -> None:
+    repo = make_repo()
+    repo.commit("First", {"a.txt": "1"})
+    hand_off(desk, repo)
+    for _ in range(3):
+        hand_off(desk, repo, state=["Half done"], next_action="Go on")
+    assert desk.numbers() == [2, 1]
+
+
+def test_the_newest_reading_of_the_worktree_is_compared_not_the_one_that_kept_words_cite(
+    desk: Desk, make_repo: MakeRepo
+) -> None:
+    repo = make_repo()
+    repo.commit("First", {"a.txt": "1"})
+    repo.write("early.txt", "x")
+    hand_off(desk, repo, state=["Half done"])
+    os.remove(repo.path / "early.txt")
+    repo.write("late.txt", "y")
+    hand_off(desk, repo)
+    uncommitted = continued(desk, repo)["workspace"]["uncommitted"]
+    assert (uncommitted["present"], uncommitted["gone"]) == (1, [])

@@ -71,15 +71,15 @@ def fill(place: Place, store: Store, seed: int = 7) -> None:
         store.write(work)
 
 
-def add_large(store: Store) -> None:
-    """Sources that are too large to be inserted together."""
+def add_large(store: Store, size: int) -> None:
+    """Sources with bodies of ``size`` bytes, one more than are inserted together."""
     sql = (
         "INSERT INTO pd_sources (scope_id, source_key, source_type, source_id, materialization, assurance, media_type,"
         " label, size, sha256, body, after_revision, recorded_us, recorded_by, recorded_identity)"
         " VALUES (:scope, :key, :b, :b, 1, 1, :b, :b, 1, :key, :body, 0, 0, :b, 1)"
     )
     for _ in range(17):
-        body = os.urandom(256 * 1024)
+        body = os.urandom(size)
         key = hashlib.sha256(body).digest()
         store.write(lambda s, body=body, key=key: s.run(sql, scope=b"large", key=key, b=b"b", body=body))  # type: ignore[misc]
 

@@ -181,5 +181,5 @@ def _evidence(answer: ContinueAnswer, verbose: bool) -> list[str]:
     return lines
 
 
-_KINDS = {"git_commit": "commit", "content": "note", "worktree": "uncommitted files at"}
+_KINDS = {"git_commit": "commit", "content": "note", "worktree": "uncommitted files at", "handoff": "earlier"}
 _EVIDENCE_ROWS = 12

@@ -10,7 +10,10 @@ from passdown.cli import screen
 from passdown.cli.context import As, Data, Json, Yes, place
 
 if TYPE_CHECKING:
+    from passdown.app.handing import Previous
     from passdown.handoff.operations import HandOffNowAnswer, HandOffNowAsk
+    from passdown.kernel.operations import Caller
+    from passdown.report.models import WorkstreamDescriptor
 
 
 def handoff(
@@ -34,13 +37,15 @@ def handoff(
 
     It cites the commits since the last handoff of the current workstream and what is uncommitted.
     """
-    from passdown.app.handing import Words, ask_from_checkout
+    from passdown.app.handing import RECENT_COMMITS, Words, ask_from_checkout, previous
     from passdown.cli import catalog
     from passdown.handoff.host import Checkout
     from passdown.handoff.operations import HAND_OFF_NOW
 
     if blocked and complete:
         raise typer.BadParameter("a handoff is blocked or complete, not both", param_hint="--complete")
+    if only_words and not (state or blocked or complete or next_):
+        raise typer.BadParameter("needs words: --state, --next, --blocked or --complete", param_hint="--only-words")
     here = place(data, as_)
     scope_id = here.require_scope()
     words = Words(
@@ -56,9 +61,12 @@ def handoff(
         item = catalog.workstream_of(call, scope_id)
         locale = catalog.project(call, item.project_id).default_locale if item else "en"
         title = item.title if item else scope_id
-        ask = ask_from_checkout(call, Checkout(git), scope_id, words, title=title, locale=locale)
+        last = previous(call, scope_id)
+        # The history of the repository belongs to the workstream that was there first; another one begins at HEAD.
+        recent = 1 if item and last is None and _has_siblings(call, item) else RECENT_COMMITS
+        ask = ask_from_checkout(call, Checkout(git), scope_id, words, title=title, locale=locale, recent=recent)
         if not json:
-            screen.say(*preview(ask))
+            screen.say(*preview(ask), *dropped(last, ask))
         if not screen.confirm("Commit this handoff?", assume_yes=yes):
             screen.say("Nothing was written.")
             raise typer.Exit(screen.CANCELLED)
@@ -95,11 +103,31 @@ def preview(ask: HandOffNowAsk) -> list[str]:
     return lines
 
 
+def _has_siblings(call: Caller, item: WorkstreamDescriptor) -> bool:
+    from passdown.cli import catalog
+
+    return any(other.scope_id != item.scope_id for other in catalog.workstreams(call, item.project_id))
+
+
+def dropped(last: Previous | None, ask: HandOffNowAsk) -> list[str]:
+    """What the handoff before this one said and this one takes back, so that nothing is unblocked by silence."""
+    if last is None:
+        return []
+    before, lines = last.content, []
+    if before.disposition != ask.disposition:
+        lines.append(f"! Was {screen.status(before.disposition)}, is now {screen.status(ask.disposition)}")
+    if before.next_action is not None and ask.next_action is None:
+        lines += screen.flowing(f"! No longer proposed: {before.next_action.text}", 0)
+    return lines
+
+
 def _cited(citation: Any, labels: dict[str, Any]) -> str:
     label = str(getattr(citation, "label", ""))
     item = labels.get(label) if label else None
+    if item is None and citation.kind == "source":
+        return screen.plain(f"{citation.source_ref.source_type} {citation.source_ref.source_id[:12]}, as before")
     if item is None:
-        return screen.plain(str(label or citation.kind))
+        return "the handoff before"
     facts = item.descriptor or {}
     if item.source_type == "git_commit":
         return f"{facts['oid'][:12]} ({held(facts['remote_refs'])})"

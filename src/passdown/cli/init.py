@@ -234,7 +234,15 @@ def bind(here: Place, scope_id: str) -> None:
     )
 
 
-def _tell(here: Place, scope_id: str, item: WorkstreamDescriptor | None, *, json: bool, written: bool) -> None:
+def _tell(
+    here: Place,
+    scope_id: str,
+    item: WorkstreamDescriptor | None,
+    *,
+    json: bool,
+    written: bool,
+    following: str = "handoff",
+) -> None:
     if json:
         from passdown.kernel.wire import dump
 
@@ -242,7 +250,7 @@ def _tell(here: Place, scope_id: str, item: WorkstreamDescriptor | None, *, json
         return
     name = f"{item.key or scope_id}  “{screen.plain(item.title)}”" if item else f"{scope_id}  (in no project)"
     screen.show([f"{'Bound to' if written else 'Already bound to'} {name}"])
-    screen.say("Next: passdown handoff")
+    screen.say(f"Next: passdown {following}")
 
 
 def start(
@@ -312,7 +320,7 @@ def switch(
         if name is not None:
             item = catalog.workstream(call, name, current.project_id if current else None)
             bind(here, item.scope_id)
-            _tell(here, item.scope_id, item, json=json, written=True)
+            _tell(here, item.scope_id, item, json=json, written=True, following="continue")
             return
         owners = [catalog.project(call, current.project_id)] if current else list(catalog.projects(call))
         choices = [(owner, item) for owner in owners for item in catalog.workstreams(call, owner.project_id)]

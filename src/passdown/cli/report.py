@@ -29,7 +29,9 @@ _UNGROUPED = "prj_ungrouped"
 def report(
     context: typer.Context,
     project: Annotated[str | None, typer.Option(help="Key or id (else the project of this checkout).")] = None,
-    format_: Annotated[str, typer.Option("--format", help="markdown or json.")] = "markdown",
+    format_: Annotated[
+        str | None, typer.Option("--format", help="markdown or json (else by the name of --output).")
+    ] = None,
     locale: Annotated[str | None, typer.Option(help="zh-CN or en (else the project's).")] = None,
     output: Annotated[Path | None, typer.Option(help="Write to this file instead of stdout.")] = None,
     disposition: Annotated[
@@ -57,7 +59,7 @@ def report(
             GetHandoffReportAsk,
             {
                 "project_id": project_id,
-                "format": "json" if json else format_,
+                "format": _format(format_, output, json=json),
                 "locale": locale or spoken,
                 "include_evidence_checks": not no_checks,
                 "filters": {
@@ -80,6 +82,13 @@ def report(
             f"  selection {answer.selection_digest}",
             f"  report    {answer.report_digest}",
         )
+
+
+def _format(given: str | None, output: Path | None, *, json: bool) -> str:
+    """The format that was asked for, by option or by the name of the file; Markdown where nothing says."""
+    if given is not None and not json:
+        return given
+    return "json" if json or (output is not None and output.suffix == ".json") else "markdown"
 
 
 def _project(call: Caller, here: Place, named: str | None) -> tuple[str, str | None]:
@@ -163,7 +172,9 @@ def verify(
             }
         )
         if not json:
-            screen.show([f"✔ {screen.plain(str(path))}  {' and '.join(verdict.verified)} fit"])
+            whole = "report_digest" in verdict.verified
+            said = " and ".join(verdict.verified) + (" fit" if whole else " fits; the TEXT IS NOT CHECKED")
+            screen.show([f"{'✔' if whole else '~'} {screen.plain(str(path))}  {said}"])
             screen.say(f"  {verdict.note}")
     if json:
         screen.show_json(verdicts)

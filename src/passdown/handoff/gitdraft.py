@@ -6,6 +6,7 @@ history does not show one. Wording exists in both report languages; everything q
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -40,6 +41,16 @@ _WORDS: Final[Mapping[str, Mapping[Locale, str]]] = {
 }
 
 
+_FROM_GIT: Final = re.compile(
+    "|".join(
+        ".*".join(map(re.escape, re.split(r"\{[a-z]+\}", wording)))
+        for key in ("commit", "no_subject", "tag", "clean", "dirty")
+        for wording in _WORDS[key].values()
+    ),
+    re.DOTALL,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class GitFacts:
     """What the host read: commit descriptors newest first, tag names by commit id, the worktree descriptor."""
@@ -67,6 +78,14 @@ def commit_label(oid: str) -> str:
 
 def _inline(label: str) -> list[dict[str, str]]:
     return [{"kind": "inline", "label": label}]
+
+
+def is_from_git(text: str) -> bool:
+    """Whether a statement has the wording of one that this module makes, in either language.
+
+    Somebody who writes "Committed: …" by hand says what git would say, and git will say it again.
+    """
+    return _FROM_GIT.fullmatch(text) is not None
 
 
 def _commit_text(commit: Mapping[str, Any], tags: Sequence[str], locale: Locale) -> str:

@@ -45,8 +45,11 @@ def combine(ancestry: Sequence[Ancestry]) -> Relation:
 
 
 def worktree_citation(content: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The reference of the first cited worktree source: the handoff's record of its uncommitted files."""
-    statements = list(content["state"])
+    """The reference of the worktree source that the handoff records its uncommitted files with.
+
+    The last one in ``state`` is meant: words that were kept from an earlier handoff stand before the new reading.
+    """
+    statements = list(reversed(content["state"]))
     if content["next_action"] is not None:
         statements.append(content["next_action"])
     citations = [citation for statement in statements for citation in statement["citations"]]

@@ -251,7 +251,7 @@ ERRORS: Final[Mapping[str, ErrorSpec]] = _rows(
         404,
         4,
         "There is no such workstream in the catalog.",
-        "List the workstreams of the project with `list_handoff_report_workstreams`.",
+        "List them with `passdown switch`, or with the operation `list_handoff_report_workstreams`.",
     ),
     (
         "scope_already_grouped",
