@@ -11,6 +11,8 @@ from git_support import Repo
 from handoff_support import HOST, SCOPE, Desk, cite_revision, digest_of, draft, inline, say
 
 from passdown.app.handing import Words, ask_from_checkout, continue_here, recorded_worktree
+from passdown.handoff.gitdraft import GitFacts
+from passdown.handoff.gitdraft import draft as git_draft
 from passdown.handoff.host import Checkout
 from passdown.handoff.models import HandoffContent
 from passdown.handoff.operations import CONTINUE_HANDOFF, HAND_OFF_NOW
@@ -349,3 +351,18 @@ def test_the_newest_reading_of_the_worktree_is_compared_not_the_one_that_kept_wo
     hand_off(desk, repo)
     uncommitted = continued(desk, repo)["workspace"]["uncommitted"]
     assert (uncommitted["present"], uncommitted["gone"]) == (1, [])
+
+
+def test_a_worktree_that_could_not_be_read_whole_is_never_called_clean(desk: Desk, make_repo: MakeRepo) -> None:
+    facts = GitFacts(
+        commits=(),
+        tags={},
+        worktree={"head": "a" * 40, "entries": [], "omitted_paths": 0, "omitted_bytes": 0},
+        shallow=False,
+        more_history=False,
+        unread_folders=True,
+    )
+    for locale, clean in (("en", "Nothing is uncommitted."), ("zh-CN", "没有未提交的改动。")):
+        made = git_draft(facts, locale)  # type: ignore[arg-type]
+        assert clean not in [statement["text"] for statement in made.state]
+        assert len(made.omissions) == 1

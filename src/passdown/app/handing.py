@@ -97,15 +97,17 @@ def read_git(checkout: Checkout, known: frozenset[str], recent: int = RECENT_COM
     met_known = len(fresh) < len(found)
     # HEAD is always cited, also when the last handoff cited it: the relation of a checkout is measured against it.
     kept = fresh[:recent] or found[:1]
+    status = checkout.git.status()
     tags: dict[str, list[str]] = {}
     for tag in checkout.git.tags(MAX_TAGS):
         tags.setdefault(tag.oid, []).append(tag.name)
     return GitFacts(
         commits=checkout.commits(kept),
         tags=tags,
-        worktree=worktree_descriptor(checkout.git.status()),
+        worktree=worktree_descriptor(status),
         shallow=checkout.git.is_shallow and not met_known and len(found) <= recent,
         more_history=len(fresh) > recent,
+        unread_folders="unreadable_folder" in status.notes,
     )
 
 

@@ -22,6 +22,7 @@ Note = Literal[
     "nested_repository_not_read",
     "repository_excludes_not_read",
     "unreadable_file",
+    "unreadable_folder",
     "user_config_unreadable",
 ]
 """Why a status may differ from what ``git status`` prints there; see :class:`WorktreeStatus`."""
@@ -109,7 +110,9 @@ class WorktreeStatus:
     ``notes`` (sorted): ``filter_not_run``, a changed path has a filter such as LFS, which is never run, so it may only
     look changed; ``line_endings``, a changed file holds CR LF, so it may only look changed;
     ``nested_repository_not_read``; ``repository_excludes_not_read``, the repository names an excludes file, which is
-    the user's right only; ``unreadable_file``; ``user_config_unreadable``, the user's own excludes may be missing.
+    the user's right only; ``unreadable_file``;
+    ``unreadable_folder``, a folder could not be opened, so what is uncommitted in it is unknown;
+    ``user_config_unreadable``, the user's own excludes may be missing.
     """
 
     head: str | None

@@ -45,6 +45,7 @@ OUTPUT_BYTES: Final = 64 * 1024 * 1024
 """What one process may answer when its output is read as a whole, and what one record may hold when it is streamed."""
 
 _CHUNK: Final = 256 * 1024
+_COMPLAINTS: Final = "complaints"
 _HEAD_BYTES: Final = 64 * 1024
 
 _FIXED: Final = """\
@@ -283,6 +284,14 @@ class Shadow:
                 process.wait()
         if status not in ok_codes:
             raise PassdownError("git_failed", operation=operation, status=status)
+        self._listen()
+
+    def _listen(self) -> None:
+        """Git passes over a folder that it may not open with a word on stderr: unheard, its files would look clean."""
+        assert self._home is not None, "a shadow is used inside its with block"
+        with (self._home / _COMPLAINTS).open("rb") as complaints:
+            if b"could not open directory" in complaints.read(_CHUNK):
+                self.notes.add("unreadable_folder")
 
     def _start(self, operation: str, arguments: tuple[str, ...], stdin: bytes) -> subprocess.Popen[bytes]:
         assert self._home is not None, "a shadow is used inside its with block"
@@ -301,14 +310,15 @@ class Shadow:
                 if stdin:
                     source.write(stdin)
                     source.seek(0)
-                return subprocess.Popen(
-                    command,
-                    stdin=source,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    cwd=self._home,
-                    env=self._environment,
-                )
+                with (self._home / _COMPLAINTS).open("wb") as complaints:
+                    return subprocess.Popen(
+                        command,
+                        stdin=source,
+                        stdout=subprocess.PIPE,
+                        stderr=complaints,
+                        cwd=self._home,
+                        env=self._environment,
+                    )
         except FileNotFoundError as error:
             raise PassdownError("git_not_installed") from error
         except OSError as error:

@@ -34,6 +34,14 @@ _WORDS: Final[Mapping[str, Mapping[Locale, str]]] = {
         "zh-CN": "此克隆是浅克隆：最早提交之前的历史不可用。",
     },
     "unborn": {"en": "The repository has no commit yet.", "zh-CN": "此仓库还没有提交。"},
+    "unread": {
+        "en": "A folder could not be opened: what is uncommitted in it is not known.",
+        "zh-CN": "有文件夹无法打开：其中未提交的内容未知。",
+    },
+    "clean_but": {
+        "en": "Nothing that could be read is uncommitted.",
+        "zh-CN": "在可以读取的范围内没有未提交的改动。",
+    },
     "not_listed": {
         "en": "{count} uncommitted paths were counted but not recorded.",
         "zh-CN": "有 {count} 个未提交的路径只计数，未记录。",
@@ -44,7 +52,7 @@ _WORDS: Final[Mapping[str, Mapping[Locale, str]]] = {
 _FROM_GIT: Final = re.compile(
     "|".join(
         ".*".join(map(re.escape, re.split(r"\{[a-z]+\}", wording)))
-        for key in ("commit", "no_subject", "tag", "clean", "dirty")
+        for key in ("commit", "no_subject", "tag", "clean", "clean_but", "dirty")
         for wording in _WORDS[key].values()
     ),
     re.DOTALL,
@@ -60,6 +68,7 @@ class GitFacts:
     worktree: Mapping[str, Any]
     shallow: bool
     more_history: bool
+    unread_folders: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +134,10 @@ def draft(facts: GitFacts, locale: Locale) -> GitDraft:
         }
         for commit in facts.commits
     ]
-    state.append({"text": worktree_text(facts.worktree, locale), "citations": _inline(WORKTREE_LABEL)})
+    text = worktree_text(facts.worktree, locale)
+    if facts.unread_folders and text == _WORDS["clean"][locale]:
+        text = _WORDS["clean_but"][locale]
+    state.append({"text": text, "citations": _inline(WORKTREE_LABEL)})
     omissions: list[dict[str, Any]] = []
     if not facts.commits and facts.worktree["head"] is None:
         omissions.append({"text": _WORDS["unborn"][locale], "citation": None})
@@ -133,6 +145,8 @@ def draft(facts: GitFacts, locale: Locale) -> GitDraft:
         omissions.append({"text": _WORDS["earlier"][locale], "citation": None})
     if facts.shallow:
         omissions.append({"text": _WORDS["shallow"][locale], "citation": None})
+    if facts.unread_folders:
+        omissions.append({"text": _WORDS["unread"][locale], "citation": _inline(WORKTREE_LABEL)[0]})
     if facts.worktree["omitted_paths"]:
         text = _WORDS["not_listed"][locale].format(count=facts.worktree["omitted_paths"])
         omissions.append({"text": text, "citation": _inline(WORKTREE_LABEL)[0]})
