@@ -55,8 +55,8 @@ def errors_page() -> str:
     lines = [
         "# Errors",
         "",
-        "Made from `kernel/errors.py`. Every refusal, on every surface, is one of these: HTTP answers it as RFC 9457",
-        "problem details (`type` is `urn:passdown:problem:CODE`), the command line prints `code: sentence` and the",
+        "Made from `kernel/error_table.py`. Every refusal, on every surface, is one of these: HTTP answers it as",
+        "RFC 9457 problem details (`type` is `urn:passdown:problem:CODE`), the command line prints `code: sentence` and the",
         "next step on stderr. Extra members (`limit`, `actual`, `current`, `errors` …) are typed and never hold text",
         "that a caller sent.",
         "",

@@ -36,7 +36,7 @@ def _text(folder: Path, leave_out: str) -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py") if path.name != leave_out)
 
 
-RAISING = _text(SOURCE, "errors.py")
+RAISING = _text(SOURCE, "error_table.py")
 ASSERTING = _text(TESTS, Path(__file__).name)
 
 
