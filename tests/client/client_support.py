@@ -39,7 +39,8 @@ class Server:
 class Scripted:
     """Answers each connection with the next of ``turns`` (bytes to send, or None to close without a word).
 
-    A turn may answer several requests of one connection: it is a list of bytes then. What came is in ``requests``.
+    A turn may answer several requests of one connection: it is a list of bytes then. What came is in ``requests``. A
+    single answer says that it is the last one: a client that kept the connection might use it before it saw the end.
     """
 
     def __init__(self, turns: Sequence[bytes | list[bytes] | None]) -> None:
@@ -62,7 +63,7 @@ class Scripted:
                         break
                     self.requests.append(request)
                     if answer is not None:
-                        connection.sendall(answer)
+                        connection.sendall(answer if isinstance(turn, list) else _last(answer))
 
     def headers(self, number: int) -> dict[str, str]:
         head = self.requests[number].partition(b"\r\n\r\n")[0].decode("latin-1").split("\r\n")[1:]
@@ -75,6 +76,12 @@ class Scripted:
         self._thread.join(30)
         self._socket.close()
         assert not self._thread.is_alive()
+
+
+def _last(answer: bytes) -> bytes:
+    if not answer.startswith(b"HTTP/"):
+        return answer
+    return answer.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1)
 
 
 def read_request(connection: socket.socket) -> bytes | None:

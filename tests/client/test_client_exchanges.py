@@ -275,7 +275,7 @@ def test_one_connection_serves_many_calls(script: Callable[..., Scripted]) -> No
 
 def test_an_idle_connection_that_the_server_closed_is_not_used(script: Callable[..., Scripted]) -> None:
     """Fault caught: a first call after a pause that fails, or costs an attempt."""
-    server = script(GOOD, GOOD)
+    server = script([GOOD], GOOD)
     pauses: list[float] = []
     with Http(server.url, TOKEN, pause=pauses.append) as caller:
         caller(LIST_PROJECTS, ASK)
