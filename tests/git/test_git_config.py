@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from git_support import plain_environment
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from passdown.git.config import CONFIG_BYTES, BadConfig, as_bool, parse_config, read_config
@@ -46,6 +46,9 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(max_examples=120, deadline=None)
 @given(body=st.lists(PIECES, max_size=14))
+@example(body=[b"\nkey\r"])
+@example(body=[b"a\r"])
+@example(body=[b"a\\\r"])
 def test_any_configuration_reads_as_git_reads_it(scratch: Path, body: list[bytes]) -> None:
     data = b"[core]\n\tkey =" + b"".join(body)
     scratch.write_bytes(data)

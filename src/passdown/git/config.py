@@ -42,7 +42,8 @@ def parse_config(data: bytes) -> Pairs:
     pairs: Pairs = []
     prefix = b""
     at = 3 if data.startswith(b"\xef\xbb\xbf") else 0
-    data += b"\n"  # git reads the end of the file as the end of a line
+    # git reads the end of the file as the end of a line, but never as the second half of a CR LF.
+    data += b"\r\n" if data.endswith(b"\r") else b"\n"
     while True:
         if skipped := _SKIP.match(data, at):
             at = skipped.end()
