@@ -11,10 +11,12 @@ from pathlib import Path
 from demo.example import KEY, make
 from demo.repository import CloneFailed, clone, environment, one_more_commit
 from passdown.app.application import Application, open_application
-from passdown.app.handing import Words, ask_from_checkout, continue_here
+from passdown.app.citing import Words
+from passdown.app.handing import ask_from_checkout
+from passdown.app.resuming import continue_here
 from passdown.cli.continuing import lines_of
-from passdown.cli.handoff import outcome
 from passdown.cli.init import machine_locale, machine_zone, proposed_key
+from passdown.cli.previewing import outcome
 from passdown.git.locate import Repository, find_repository
 from passdown.git.reader import GitReader
 from passdown.git.state import WorktreeState, save_state

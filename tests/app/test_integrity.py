@@ -49,7 +49,7 @@ def test_what_the_product_wrote_is_sound_and_survives_a_backup(
     checked = check_store(place.target)
     assert (found(checked), checked.ok, checked.engine) == ({}, True, place.engine)
     examined = {check.name: check.examined for check in checked.checks}
-    only_files = {"file": 1, "values": 81} if place.engine == "sqlite" else {}
+    only_files = {"file": 1, "values": 98} if place.engine == "sqlite" else {}
     assert examined.pop("schema") >= 17
     assert examined == only_files | {
         "counters": 1,

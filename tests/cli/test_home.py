@@ -204,3 +204,36 @@ def test_closed_standard_streams_do_not_reach_the_store(world: World) -> None:
     done = run(["sh", "-c", script, "sh", PASSDOWN], cwd=repo.path, env=world.environment(), check=False)
     assert done.returncode == 0
     assert world.ok(repo.path, "continue", "--json").json["selected_revision"]["revision"] == 1
+
+
+def test_an_unbound_worktree_is_told_what_another_one_of_the_repository_is_on(world: World) -> None:
+    """Nothing is chosen for it: it is offered the one command that chooses the same."""
+    repo = world.bound()
+    second = world.root / "second"
+    repo.git("worktree", "add", "-q", str(second))
+    answer = world.ok(second)
+    assert "Another one of this repository is on shop/main." in answer.out
+    assert answer.err == "Next: passdown switch shop/main\n"
+    assert world.ok(second, "--json").json["scope_id"] is None
+    world.ok(second, "switch", "shop/main")
+    assert world.ok(second, "--json").json["scope_id"] == world.ok(repo.path, "--json").json["scope_id"]
+
+
+def test_a_second_worktree_finds_the_store_of_the_first_without_naming_it(world: World) -> None:
+    repo = world.repo()
+    elsewhere = str(world.root / "elsewhere")
+    world.ok(repo.path, "--data", elsewhere, "init", PASSDOWN_DATA=None)
+    second = world.root / "second"
+    repo.git("worktree", "add", "-q", str(second))
+    assert "switch shop/main" in world.ok(second, PASSDOWN_DATA=None).err
+    world.ok(second, "switch", "shop/main", PASSDOWN_DATA=None)
+
+
+def test_a_worktree_that_was_removed_is_not_offered(world: World) -> None:
+    repo = world.repo()
+    second = world.root / "second"
+    repo.git("worktree", "add", "-q", str(second))
+    world.ok(second, "init")
+    assert "passdown switch" in world.ok(repo.path).err
+    repo.git("worktree", "remove", str(second))
+    assert world.ok(repo.path).err == "Next: passdown init\n"

@@ -57,7 +57,7 @@ def test_help_loads_no_database_and_no_room_but_the_command_line(bound: World, a
     assert of(modules, *STORES, *SERVERS, "orjson", "sqlite3", "rich") == []
     rooms = ("app", "overview", "report", "handoff", "storage", "git")
     assert of(modules, *(f"passdown.{room}" for room in rooms)) == []
-    names = ("error_table", "errors", "symbols", "version")
+    names = ("error_rows", "error_table", "errors", "symbols", "version")
     small = {"passdown.kernel", *(f"passdown.kernel.{name}" for name in names)}
     assert set(of(modules, "passdown.kernel")) <= small
 

@@ -91,6 +91,18 @@ def steps() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "continue_handoff", {"scope_id": scope, "target": {"kind": "latest"}, "confirm_scope": scope}
     yield "continue_handoff", {"scope_id": scope, "target": {"kind": "latest"}}
     yield "list_handoff_revisions", {"scope_id": scope}
+    found = [{"text": "left on disk", "citations": inline}]
+    yield "recover_draft", {"scope_id": scope, "evidence": evidence, "state": found, "locale": "zh-CN"}
+    yield "recover_draft", {"scope_id": "empty"}
+    ref = {"family": "handoff", "artifact_id": id_of("hnd_", 1), "revision": 1}
+    taken = {"scope_id": scope, "target": {"kind": "exact", "handoff_ref": ref}, "verdict": "accepted"}
+    yield "acknowledge_handoff", taken
+    yield "acknowledge_handoff", taken
+    yield "acknowledge_handoff", {**taken, "verdict": "declined"}
+    yield "diff_handoffs", {"scope_id": scope}
+    yield "diff_handoffs", {"scope_id": scope, "after": {**ref, "revision": 9}}
+    yield "export_handoff", {"scope_id": scope, "handoff_ref": ref, "include_bodies": True}
+    yield "export_handoff", {"scope_id": "empty"}
     yield "list_handoff_report_known_scopes", {}
     yield "list_handoff_report_revisions", {"scope_id": scope}
     for form in ("json", "markdown"):

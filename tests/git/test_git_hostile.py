@@ -212,7 +212,9 @@ def test_no_trap_springs_and_nothing_is_written_whatever_is_asked(hostile: tuple
     assert traps.sprung() == set()
     assert snapshot(repo.path) == before
     assert {"a.txt", "new.txt"} <= {entry.path for entry in status.entries}
-    assert set(status.notes) == {"filter_not_run", "repository_excludes_not_read"}
+    assert set(status.notes) == {
+        "filter_not_run", "repository_attributes_not_read", "repository_excludes_not_read",
+    }  # fmt: skip
     assert [commit.subject for commit in commits] == ["second", "first"]
     assert commits[0].paths == (PathChange("a.txt", 1, 1),)
 

@@ -121,16 +121,16 @@ def test_unrelated_histories_are_diverged(repo: Repo) -> None:
         assert git.relation(one, two) == "diverged"
 
 
-def test_what_cannot_be_known_is_unknown(repo: Repo) -> None:
+def test_what_cannot_be_known_says_why(repo: Repo) -> None:
     oid = repo.commit("one", {"a": "1"})
     repo.git("tag", "-a", "-m", "t", "v1")
     tag, blob = repo.text("rev-parse", "v1"), repo.text("rev-parse", "HEAD:a")
     with repo.reader() as git:
         odd = ["f" * 40, "f" * 64, oid[:12], oid.upper(), "main", "HEAD", "", "-x", "a\nb", tag, blob]
-        assert git.relations(odd, oid) == dict.fromkeys(odd, "unknown")
-        assert git.relations([oid], None) == {oid: "unknown"}
-        assert git.relations([oid], "f" * 40) == {oid: "unknown"}
-        assert git.relations([oid], "main") == {oid: "unknown"}
+        assert git.relations(odd, oid) == dict.fromkeys(odd, "commit_missing")
+        assert git.relations([oid], None) == {oid: "no_head"}
+        assert git.relations([oid], "f" * 40) == {oid: "commit_missing"}
+        assert git.relations([oid], "main") == {oid: "commit_missing"}
         assert git.relations([], oid) == {}
 
 
@@ -141,11 +141,13 @@ def test_a_branch_that_is_named_like_a_commit_takes_no_part(repo: Repo) -> None:
         assert git.relation(first, second) == "ahead"
 
 
-def test_a_hole_in_the_history_makes_the_answer_unknown(repo: Repo) -> None:
+def test_a_hole_in_the_history_is_a_missing_commit(repo: Repo) -> None:
     first, middle, last = repo.commit("1"), repo.commit("2"), repo.commit("3")
     (repo.path / ".git" / "objects" / middle[:2] / middle[2:]).unlink()
     with repo.reader() as git:
-        assert git.relations([first, middle, last], last) == {first: "unknown", middle: "unknown", last: "same"}
+        assert git.relations([first, middle, last], last) == {
+            first: "commit_missing", middle: "commit_missing", last: "same",
+        }  # fmt: skip
 
 
 def test_a_shallow_clone_never_says_more_than_it_can_prove(repo: Repo, tmp_path: Path) -> None:
@@ -166,11 +168,12 @@ def test_a_shallow_clone_never_says_more_than_it_can_prove(repo: Repo, tmp_path:
         truth = full.relations([*oids, near, far], head)
         assert truth == {oid: expected(repo, oid, head) for oid in truth}
         assert told == {
-            **dict.fromkeys(oids[:5], "unknown"),
+            **dict.fromkeys(oids[:5], "shallow"),
             oids[5]: "ahead", oids[6]: "ahead", oids[7]: "same",
             near: "diverged",  # both reach the same edge, so nothing can hide behind it
-            far: "unknown",  # its edge is another one: the trunk may or may not lie behind it
-        } | {oids[1]: "unknown", oids[0]: "unknown"}  # fmt: skip
+            far: "shallow",  # its edge is another one: the trunk may or may not lie behind it
+        }  # fmt: skip
+        assert git.relation("f" * 64, head) == "commit_missing"  # an id that no fetch could bring
         assert git.relation(head, oids[5]) == "behind"
 
 

@@ -105,7 +105,9 @@ def test_a_conflict_is_told(repo: Repo) -> None:
     repo.commit("z", {"a": "3\n"})
     repo.git("merge", "-q", "main", ok=(1,))
     content = (repo.path / "a").read_bytes()
-    assert status_of(repo).entries == (StatusEntry("a", "conflicted", False, len(content), sha256(content)),)
+    assert status_of(repo).entries == (
+        StatusEntry("a", "conflicted", False, len(content), sha256(content), mode="100644"),
+    )
 
 
 def test_a_change_within_the_same_second_as_the_index_is_not_missed(repo: Repo) -> None:
@@ -139,7 +141,9 @@ def test_a_link_out_of_the_worktree_is_not_followed(repo: Repo, tmp_path: Path) 
     (tmp_path / "outside" / "secret").write_text("s")
     (repo.path / "link").symlink_to(tmp_path / "outside")
     target = os.fsencode(tmp_path / "outside")
-    assert status_of(repo).entries == (StatusEntry("link", "untracked", False, len(target), sha256(target)),)
+    assert status_of(repo).entries == (
+        StatusEntry("link", "untracked", False, len(target), sha256(target), mode="120000"),
+    )
 
 
 def test_a_folder_swapped_for_a_link_counts_as_gone(repo: Repo, tmp_path: Path) -> None:
@@ -157,7 +161,7 @@ def test_a_file_that_may_not_be_read_is_told_apart_from_one_that_is_gone(repo: R
     root = os.open(repo.path, os.O_RDONLY | os.O_DIRECTORY)
     os.seteuid(65_534)
     try:
-        assert hash_inside(root, b"closed", 100) == Content("unreadable", 6)
+        assert hash_inside(root, b"closed", 100) == Content("unreadable", 6, mode="100644")
         assert hash_inside(root, b"missing", 100) == Content("gone")
     finally:
         os.seteuid(0)

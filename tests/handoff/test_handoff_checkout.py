@@ -11,7 +11,7 @@ import pytest
 from git_support import Repo
 from handoff_support import HOST, SCOPE, Desk, cite, hostile_cases, say, sha256, stored
 
-from passdown.app.handing import recorded_worktree
+from passdown.app.resuming import recorded_worktree
 from passdown.handoff.host import Checkout, commit_descriptor, worktree_descriptor
 from passdown.handoff.models import HandoffContent
 from passdown.handoff.relation import combine, deciding_commits
@@ -153,11 +153,32 @@ def test_what_does_not_fit_a_descriptor_is_counted(make_repo: MakeRepo) -> None:
     assert 0 < len(facts["paths"]) < 500
     assert [item["path"] for item in facts["paths"]] == [item.path for item in commit.paths[: len(facts["paths"])]]
     assert 0 < len(facts["remote_refs"]) <= 100
+    assert facts["remote_refs_total"] == 200
     repo.git("reset", "-q", "--soft", "HEAD~1")
     with checkout(repo) as here:
         worktree = worktree_descriptor(here.git.status())
     assert 0 < len(worktree["entries"]) < 600
     assert worktree["omitted_paths"] == 600 - len(worktree["entries"])
+
+
+@pytest.mark.parametrize(("parents", "refs"), [(256, 100), (257, 101)])
+def test_parents_and_remote_refs_past_their_limits_are_counted(
+    desk: Desk, make_repo: MakeRepo, parents: int, refs: int
+) -> None:
+    """Catches a list that is cut without a number, and a count that changes the identity of what was never cut."""
+    repo = make_repo()
+    tree = repo.text("rev-parse", f"{repo.commit('First', {'a.txt': '1'})}^{{tree}}")
+    found = [repo.text("commit-tree", tree, "-m", str(number)) for number in range(parents)]
+    many = repo.text("commit-tree", tree, "-m", "Many", *(part for oid in found for part in ("-p", oid)))
+    repo.git("update-ref", "refs/heads/main", many)
+    for number in range(refs):
+        repo.git("update-ref", f"refs/remotes/origin/b{number:03}", many)
+    ref = read_commit(desk, repo)["source_ref"]
+    facts = desk.call("get_source", scope_id=SCOPE, source_ref=ref)["source"]["descriptor"]
+    assert facts["parents"] == repo.text("log", "-1", "--format=%P").split()[:256]
+    assert facts["remote_refs"] == [f"origin/b{number:03}" for number in range(min(refs, 100))]
+    counts = {name: facts[name] for name in ("parents_total", "remote_refs_total") if name in facts}
+    assert counts == ({} if refs == 100 else {"parents_total": 257, "remote_refs_total": 101})
 
 
 def test_the_largest_descriptors_fit_into_a_source(desk: Desk, make_repo: MakeRepo) -> None:
@@ -229,6 +250,9 @@ def test_an_aligned_checkout_with_changes_is_dirty_and_names_them(desk: Desk, ma
         "relation": "aligned",
         "changed_paths": [],
         "uncommitted": None,
+        "unknown_because": None,
+        "remarks": [],
+        "notes": [],
     }
     repo.write("a.txt", "2")
     repo.write("neu.txt", "x")
@@ -280,22 +304,26 @@ def test_a_shallow_clone_that_cannot_decide_says_so(desk: Desk, make_repo: MakeR
 
 
 @pytest.mark.parametrize(
-    ("words", "relation"),
+    ("words", "relation", "cause"),
     [
-        ([], "unknown"),
-        (["same"], "aligned"),
-        (["ahead"], "ahead"),
-        (["same", "ahead"], "aligned"),
-        (["ahead", "behind"], "behind"),
-        (["same", "behind"], "behind"),
-        (["same", "unknown"], "unknown"),
-        (["behind", "unknown"], "unknown"),
-        (["same", "unknown", "diverged"], "diverged"),
+        ([], "unknown", "no_commit_cited"),
+        (["same"], "aligned", None),
+        (["ahead"], "ahead", None),
+        (["same", "ahead"], "aligned", None),
+        (["ahead", "behind"], "behind", None),
+        (["same", "behind"], "behind", None),
+        (["no_head", "no_head"], "unknown", "no_head"),
+        (["same", "shallow"], "unknown", "shallow"),
+        (["behind", "commit_missing"], "unknown", "commit_missing"),
+        (["shallow", "commit_missing"], "unknown", "commit_missing"),
+        (["same", "commit_missing", "diverged"], "diverged", None),
     ],
 )
-def test_of_several_cited_commits_the_most_careful_answer_wins(words: list[Any], relation: str) -> None:
-    assert combine(words) == relation
-    assert combine(words[::-1]) == relation
+def test_of_several_cited_commits_the_most_careful_answer_wins(
+    words: list[Any], relation: str, cause: str | None
+) -> None:
+    assert combine(words) == (relation, cause)
+    assert combine(words[::-1]) == (relation, cause)
 
 
 @pytest.mark.parametrize("source_id", ["x", "1f" * 19 + "@x", "1F" * 20 + "@x", "", f"note {'1f' * 20}@x"])
@@ -319,6 +347,12 @@ def dirty(make_repo: MakeRepo) -> Repo:
     return repo
 
 
+def became(**members: Any) -> dict[str, Any]:
+    """What is told of uncommitted files, where nothing else is said."""
+    nothing = {"present": 0, "changed": [], "gone": [], "not_recorded": 0, "elsewhere": False, "remarks": []}
+    return nothing | members
+
+
 def hand_off_dirty(desk: Desk, repo: Repo) -> None:
     head, worktree = read_commit(desk, repo), read_worktree(desk, repo)
     desk.commit(state=[say("It stands.", head, worktree)], next_action=say("Go on.", head))
@@ -328,7 +362,7 @@ def test_uncommitted_files_that_are_still_there_are_counted(desk: Desk, dirty: R
     """Catches a file that was only taken out of the index and is called changed although nothing happened."""
     hand_off_dirty(desk, dirty)
     answer = compared(desk, dirty)
-    assert answer["workspace"]["uncommitted"] == {"present": 5, "changed": [], "gone": [], "not_recorded": 0}
+    assert answer["workspace"]["uncommitted"] == became(present=5)
     assert answer["next_action_usable"] is True
 
 
@@ -339,12 +373,9 @@ def test_a_deleted_uncommitted_file_is_named_before_anything_is_done(desk: Desk,
     dirty.write("other.txt", "changed")
     dirty.write("deleted.txt", "back again")
     answer = compared(desk, dirty)
-    assert answer["workspace"]["uncommitted"] == {
-        "present": 1,
-        "changed": ["deleted.txt", "other.txt"],
-        "gone": ["unindexed.txt", "new.txt"],
-        "not_recorded": 0,
-    }
+    assert answer["workspace"]["uncommitted"] == became(
+        present=1, changed=["deleted.txt", "other.txt"], gone=["unindexed.txt", "new.txt"]
+    )
     assert answer["next_action_reasons"] == ["uncommitted_files_gone"]
 
 
@@ -354,7 +385,7 @@ def test_a_file_that_was_committed_since_is_still_there(desk: Desk, dirty: Repo)
     dirty.commit("Two")
     answer = compared(desk, dirty)
     assert (answer["workspace"]["relation"], answer["workspace"]["dirty"]) == ("ahead", False)
-    assert answer["workspace"]["uncommitted"] == {"present": 5, "changed": [], "gone": [], "not_recorded": 0}
+    assert answer["workspace"]["uncommitted"] == became(present=5)
 
 
 def test_a_discarded_change_is_a_changed_file(desk: Desk, dirty: Repo) -> None:
@@ -370,12 +401,7 @@ def test_a_repository_inside_is_there_until_its_folder_goes(desk: Desk, make_rep
     inner = make_repo("repo/inner")
     inner.commit("Inner", {"b.txt": "1"})
     hand_off_dirty(desk, repo)
-    assert compared(desk, repo)["workspace"]["uncommitted"] == {
-        "present": 0,
-        "changed": [],
-        "gone": [],
-        "not_recorded": 1,
-    }
+    assert compared(desk, repo)["workspace"]["uncommitted"] == became(not_recorded=1)
     os.rename(repo.path / "inner", repo.path.parent / "moved")
     assert compared(desk, repo)["workspace"]["uncommitted"]["gone"] == ["inner/"]
 
@@ -398,7 +424,7 @@ def test_files_with_hostile_names_are_found_again(desk: Desk, make_repo: MakeRep
     hand_off_dirty(desk, repo)
     answer = compared(desk, repo)
     count = len(set(names)) + 1
-    assert answer["workspace"]["uncommitted"] == {"present": count, "changed": [], "gone": [], "not_recorded": 0}
+    assert answer["workspace"]["uncommitted"] == became(present=count)
     for name in names:
         os.unlink(repo.path / name)
     found = compared(desk, repo)["workspace"]["uncommitted"]

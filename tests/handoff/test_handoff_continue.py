@@ -9,6 +9,7 @@ from handoff_support import CALLER, HOST, SCOPE, Desk, cite, cite_revision, cont
 
 OID = "1f" * 20
 CLEAN = {"head": OID, "dirty": False, "relation": "aligned", "changed_paths": [], "uncommitted": None}
+CLEAN |= {"unknown_because": None, "remarks": [], "notes": []}
 
 
 def go(desk: Desk, target: dict[str, Any], **members: Any) -> Any:
@@ -215,8 +216,8 @@ def test_another_objective_is_reported_not_adopted(desk: Desk, current: str | No
     assert answer["content"]["objective"] == "Make café open"
 
 
-GONE = {"present": 0, "changed": [], "gone": ["a.txt"], "not_recorded": 0}
-CHANGED = {"present": 0, "changed": ["a.txt"], "gone": [], "not_recorded": 3}
+GONE = {"present": 0, "changed": [], "gone": ["a.txt"], "not_recorded": 0, "elsewhere": False, "remarks": []}
+CHANGED = {"present": 0, "changed": ["a.txt"], "gone": [], "not_recorded": 3, "elsewhere": False, "remarks": []}
 
 
 @pytest.mark.parametrize(

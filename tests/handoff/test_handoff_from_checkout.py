@@ -10,7 +10,9 @@ import pytest
 from git_support import Repo
 from handoff_support import HOST, SCOPE, Desk, cite_revision, digest_of, draft, inline, say
 
-from passdown.app.handing import Words, ask_from_checkout, continue_here, recorded_worktree
+from passdown.app.citing import Words
+from passdown.app.handing import ask_from_checkout
+from passdown.app.resuming import continue_here, recorded_worktree
 from passdown.handoff.gitdraft import GitFacts
 from passdown.handoff.gitdraft import draft as git_draft
 from passdown.handoff.host import Checkout
@@ -360,7 +362,7 @@ def test_a_worktree_that_could_not_be_read_whole_is_never_called_clean(desk: Des
         worktree={"head": "a" * 40, "entries": [], "omitted_paths": 0, "omitted_bytes": 0},
         shallow=False,
         more_history=False,
-        unread_folders=True,
+        notes=("unreadable_folder",),
     )
     for locale, clean in (("en", "Nothing is uncommitted."), ("zh-CN", "没有未提交的改动。")):
         made = git_draft(facts, locale)  # type: ignore[arg-type]

@@ -8,8 +8,9 @@ import pytest
 import rfc8785
 from handoff_support import HOST, SCOPE, Desk, cite, digest_of, draft, inline, places, prepared, say
 
-from passdown.handoff.operations import CaptureSourceAsk, FinalizeHandoffAsk
+from passdown.handoff.operations import FinalizeHandoffAsk
 from passdown.handoff.service import HandoffService
+from passdown.handoff.source_operations import CaptureSourceAsk
 from passdown.kernel.errors import PassdownError
 from passdown.kernel.wire import validate
 

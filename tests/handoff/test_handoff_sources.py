@@ -241,7 +241,7 @@ def test_what_is_no_full_commit_id_is_refused(desk: Desk, oid: str) -> None:
             {"source_type": "file", "content": "x", "descriptor": {"path": "a", "sha256": "0" * 64, "size": 0}},
             ("content", "not_for_this_source_type"),
         ),
-        ({"source_type": "url", "content": "x"}, ("source_type", "literal_error")),
+        ({"source_type": "video", "content": "x"}, ("source_type", "literal_error")),
         ({"source_type": "content", "content": "x", "name": " "}, ("name", "empty")),
     ],
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 from passdown.storage import Store
 from passdown.storage.tables import TABLES
-from support.places import FilePlace, Place
+from support.places import LATER, FilePlace, Place
 
 MANY = {"pd_counters": 1_005, "pd_sources": 70, "pd_handoff_evidence": 2_100, "pd_handoff_revisions": 33}
 """Rows of the tables that are read in more than one batch: past the end of one, or of two."""
@@ -124,6 +124,6 @@ def is_empty(place: Place) -> bool:
 
 def make_older(place: Place) -> None:
     """Take an up-to-date store back to the first schema, with what it holds."""
-    for table in ("pd_replays", "pd_token_limits"):
+    for table in LATER:
         place.rows(f"DROP TABLE {table}")
     place.rows("UPDATE alembic_version SET version_num = '0001'")

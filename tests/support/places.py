@@ -23,8 +23,16 @@ TABLES = {
     "pc_handoff_report_workstream_revisions": True,
     "pd_replays": False,
     "pd_token_limits": False,
+    "pd_acknowledgements": True,
+    "pd_test_runs": True,
 }
 """Every table, and whether its rows are immutable."""
+
+ADDED = {"0002": ["pd_replays", "pd_token_limits"], "0003": ["pd_acknowledgements", "pd_test_runs"]}
+"""The tables that each version of the schema after the first brought."""
+
+LATER = [table for tables in ADDED.values() for table in tables]
+"""What a store of the first schema lacks."""
 
 AGAIN = {
     "sqlite": "PRAGMA wal_checkpoint(TRUNCATE)",

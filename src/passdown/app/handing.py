@@ -8,82 +8,26 @@ the repository does not have is refused before anything is stored.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from passdown.app.citing import Evidence, Phrasing, Words, cited_by, own_citations
+from passdown.app.resuming import Previous, previous
 from passdown.git.facts import Commit
 from passdown.handoff.capture import reading_id
-from passdown.handoff.facts import WorktreeFacts
-from passdown.handoff.gitdraft import WORKTREE_LABEL, GitDraft, GitFacts, Locale, commit_label, draft, is_from_git
-from passdown.handoff.host import Checkout, worktree_descriptor, worktree_facts
-from passdown.handoff.models import ArtifactRef, HandoffContent, SourceRef, SourceType
-from passdown.handoff.operations import (
-    CONTINUE_HANDOFF,
-    GET_HANDOFF,
-    GET_SOURCE,
-    ContinueAnswer,
-    ContinueHandoffAsk,
-    GetHandoffAsk,
-    GetSourceAsk,
-    HandOffNowAsk,
-)
-from passdown.handoff.relation import commit_of, worktree_citation
+from passdown.handoff.gitdraft import WORKTREE_LABEL, GitDraft, GitFacts, Locale, draft, is_from_git
+from passdown.handoff.host import Checkout, worktree_descriptor
+from passdown.handoff.models import HandoffContent, SourceType
+from passdown.handoff.operations import HandOffNowAsk
+from passdown.handoff.relation import commit_of
 from passdown.handoff.rules import cited
 from passdown.kernel import limits
-from passdown.kernel.errors import PassdownError
 from passdown.kernel.operations import Caller
-from passdown.kernel.wire import build, dump, validate
+from passdown.kernel.wire import dump, validate
 
 RECENT_COMMITS: Final = 10
 """Commits that a handoff restates at most; older ones are an omission that says so."""
 MAX_TAGS: Final = 200
-_MOVES: Final = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """What a person says. ``state`` and ``blocked`` are statements; ``blocked`` also sets the disposition."""
-
-    objective: str | None = None
-    state: Sequence[str] = ()
-    blocked: Sequence[str] = ()
-    complete: bool = False
-    next_action: str | None = None
-    cite: Sequence[str] = ()
-    only_words: bool = False
-
-
-@dataclass(slots=True)
-class _Evidence:
-    """Inline evidence by label, each once."""
-
-    items: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    def add(self, item: Mapping[str, Any]) -> dict[str, str]:
-        label = str(item["label"])
-        self.items.setdefault(label, dict(item))
-        return {"kind": "inline", "label": label}
-
-
-@dataclass(frozen=True, slots=True)
-class Previous:
-    """The committed head of the scope, if any."""
-
-    ref: ArtifactRef
-    content: HandoffContent
-
-
-def previous(call: Caller, scope_id: str) -> Previous | None:
-    """The current handoff of the scope, or None."""
-    try:
-        handoff = call(GET_HANDOFF, GetHandoffAsk(scope_id=scope_id)).handoff
-    except PassdownError as error:
-        if error.code != "handoff_not_found":
-            raise
-        return None
-    return Previous(handoff.handoff_ref, handoff.content)
 
 
 def read_git(checkout: Checkout, known: frozenset[str], recent: int = RECENT_COMMITS) -> GitFacts:
@@ -104,36 +48,12 @@ def read_git(checkout: Checkout, known: frozenset[str], recent: int = RECENT_COM
     return GitFacts(
         commits=checkout.commits(kept),
         tags=tags,
-        worktree=worktree_descriptor(status),
+        worktree=worktree_descriptor(status, checkout.instance_id),
         shallow=checkout.git.is_shallow and not met_known and len(found) <= recent,
         more_history=len(fresh) > recent,
-        unread_folders="unreadable_folder" in status.notes,
+        notes=status.notes,
+        doubtful=sum(entry.doubt is not None for entry in status.entries),
     )
-
-
-def _cited_by(checkout: Checkout, names: Sequence[str], evidence: _Evidence) -> list[dict[str, str]]:
-    citations = []
-    for number, name in enumerate(names, 1):
-        try:
-            descriptor = checkout.commit(name)
-            item = {"label": commit_label(descriptor["oid"]), "source_type": "git_commit", "descriptor": descriptor}
-        except PassdownError as no_commit:
-            if no_commit.code != "git_object_not_found":
-                raise
-            try:
-                facts = checkout.file(name)
-            except PassdownError as no_file:
-                if no_file.code != "git_file_not_found":
-                    raise
-                guidance = f"Number {number} of what is to be cited is neither a commit nor a file of this worktree."
-                raise PassdownError(no_commit.code, field="cite", guidance=guidance) from no_file
-            # Two files may hold the same bytes, and a path may be longer than a label.
-            place = hashlib.sha256(facts["path"].encode()).hexdigest()
-            item = {"label": f"file {place}", "source_type": "file", "descriptor": facts}
-        citation = evidence.add(item)
-        if citation not in citations:
-            citations.append(citation)
-    return citations
 
 
 def ask_from_checkout(
@@ -152,18 +72,33 @@ def ask_from_checkout(
     earlier words, the disposition and the next action are kept with their own evidence, so that a plain handoff never
     unblocks anything by silence. ``recent`` bounds the commits that are restated (1 to 10).
     """
-    last = previous(call, scope_id)
+    return compose(previous(call, scope_id), checkout, scope_id, words, title=title, locale=locale, recent=recent)
+
+
+def compose(
+    last: Previous | None,
+    checkout: Checkout,
+    scope_id: str,
+    words: Words,
+    *,
+    title: str,
+    locale: Locale,
+    recent: int = RECENT_COMMITS,
+    is_blind: bool = False,
+) -> HandOffNowAsk:
+    """The request on the handoff ``last``; ``is_blind`` where nobody could look whether there is one."""
     known = frozenset() if last is None else frozenset(filter(None, map(commit_of, cited(dump(last.content)))))
     facts = read_git(checkout, known, recent)
     is_same = last is not None and _is_known(facts, last.content)
     if last is not None and is_same and words == Words():
         return _again(scope_id, last)
     shown = draft(facts, locale)
-    evidence = _Evidence()
-    for item in shown.evidence:
+    evidence = Evidence()
+    for item in (*shown.evidence, *words.evidence):
         evidence.add(item)
-    own = _own_citations(facts, _cited_by(checkout, words.cite, evidence))
-    members = _members(words, last, shown, own, is_same=is_same, title=title, locale=locale)
+    named = cited_by(checkout, words.cite, evidence) + [evidence.add(report) for report in words.reports]
+    phrasing = Phrasing(checkout, evidence, own_citations(facts, named))
+    members = _members(words, last, shown, phrasing, is_same=is_same, title=title, locale=locale)
     if last is not None and _says_the_same(members, evidence, last.content):
         return _again(scope_id, last)
     used = {citation["label"] for citation in _inline_citations(members)}
@@ -172,22 +107,20 @@ def ask_from_checkout(
         **members,
         evidence=[item for label, item in evidence.items.items() if label in used],
         expected_base=None if last is None else dump(last.ref),
+        expect_first=last is None and not is_blind,
     )
 
 
-def _own_citations(facts: GitFacts, named: Sequence[dict[str, str]]) -> list[dict[str, str]]:
-    """What a person's words rest on: HEAD, the worktree when something is uncommitted, and what was named."""
-    own = [{"kind": "inline", "label": commit_label(facts.commits[0]["oid"])}] if facts.commits else []
-    if facts.worktree["entries"] or not own:
-        own.append({"kind": "inline", "label": WORKTREE_LABEL})
-    return own + [item for item in named if item not in own]
+def own_words(content: HandoffContent) -> list[str]:
+    """The statements that somebody wrote, in order, without those that were made from git."""
+    return [item.text for item in content.state if not is_from_git(item.text)]
 
 
 def _members(
     words: Words,
     last: Previous | None,
     shown: GitDraft,
-    own: list[dict[str, str]],
+    phrasing: Phrasing,
     *,
     is_same: bool,
     title: str,
@@ -195,19 +128,27 @@ def _members(
 ) -> dict[str, Any]:
     """Objective, state, disposition, next action and omissions of the new handoff."""
     before = dump(last.content) if last is not None else None
-    restated = bool(words.blocked or words.state or words.complete)
-    said = [{"text": text, "citations": own} for text in (*words.blocked, *words.state)]
-    kept = [item for item in before["state"] if not is_from_git(item["text"])] if before and not restated else []
+    restated = bool(words.blocked or words.state or words.complete or words.disposition)
+    said = [phrasing.statement(item) for item in (*words.blocked, *words.state)]
+    kept = [item for item in before["state"] if not is_from_git(item["text"])] if before else []
+    if words.keep is not None:
+        kept = [kept[index] for index in words.keep]
+    elif restated:
+        kept = []
     from_git = list(shown.state)
     if before and is_same:
         from_git = [item for item in before["state"] if is_from_git(item["text"])]
     if words.only_words and (said or kept):
         from_git = []
-    state = [*said, *kept[: limits.STATEMENTS - len(said) - len(from_git)], *from_git]
-    disposition = "blocked" if words.blocked else "complete" if words.complete else "continuable"
-    following = None if words.next_action is None else {"text": words.next_action, "citations": own}
+    if not from_git and shown.is_dirty and not _cites_worktree([*said, *kept]):
+        # What lies uncommitted is what a successor loses most easily: it is never left out by an option.
+        from_git = [shown.state[-1]]
+    state = [*said, *kept[: max(0, limits.STATEMENTS - len(said) - len(from_git))], *from_git]
+    disposition = words.disposition or ("blocked" if words.blocked else "complete" if words.complete else "continuable")
+    following = None if words.next_action is None else phrasing.statement(words.next_action)
     if before and not restated:
         disposition = before["disposition"]
+    if before and not words.no_next_action and (not restated or words.keep is not None):
         following = following or before["next_action"]
     omissions = [dict(item) for item in shown.omissions]
     if before and is_same and not restated:
@@ -220,8 +161,12 @@ def _members(
         "state": state,
         "disposition": disposition,
         "next_action": following,
-        "omissions": omissions,
+        "omissions": [*omissions, *map(dict, words.omissions)],
     }
+
+
+def _cites_worktree(state: Sequence[Mapping[str, Any]]) -> bool:
+    return any(citation.get("label") == WORKTREE_LABEL for item in state for citation in item["citations"])
 
 
 def _inline_citations(members: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -231,13 +176,15 @@ def _inline_citations(members: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [citation for citation in found if citation["kind"] == "inline"]
 
 
-def _says_the_same(members: Mapping[str, Any], evidence: _Evidence, content: HandoffContent) -> bool:
+def _says_the_same(members: Mapping[str, Any], evidence: Evidence, content: HandoffContent) -> bool:
     """Whether only the pointer to the handoff before would differ: repeating a command then makes no revision."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
             if value.get("kind") == "inline":
-                item = evidence.items[value["label"]]
+                item = evidence.items.get(value["label"], {})
+                if not item.get("descriptor"):
+                    return item  # words of somebody: what they will be called is not known before they are stored
                 named = reading_id(item["source_type"], item["descriptor"])
                 return {"kind": "source", "source_ref": {"source_type": item["source_type"], "source_id": named}}
             return {name: plain(item) for name, item in value.items()}
@@ -282,40 +229,3 @@ _EARLIER: Final[Mapping[Locale, str]] = {
 def build_ask(**members: Any) -> HandOffNowAsk:
     """Validate the assembled request as the wire would."""
     return validate(HandOffNowAsk, {**members, "commit": True})
-
-
-def recorded_worktree(call: Caller, scope_id: str, content: HandoffContent) -> WorktreeFacts | None:
-    """The worktree reading that a handoff cites, or None."""
-    ref = worktree_citation(dump(content))
-    if ref is None:
-        return None
-    try:
-        found = call(GET_SOURCE, GetSourceAsk(scope_id=scope_id, source_ref=build(SourceRef, **ref)))
-    except PassdownError as error:
-        if error.code != "source_not_found":
-            raise
-        return None
-    return worktree_facts(found.source.descriptor)
-
-
-def continue_here(
-    call: Caller, checkout: Checkout, scope_id: str, *, objective: str | None = None, require_usable: bool = False
-) -> ContinueAnswer:
-    """Continue the current handoff of this worktree's own workstream, compared with its checkout.
-
-    The first call resolves what is to be compared; the second carries what this host found. If somebody commits in
-    between, the comparison belongs to an older revision, so it is made again for the newer one.
-    """
-    target = {"kind": "latest"}
-    plain = {"scope_id": scope_id, "confirm_scope": scope_id, "target": target, "current_objective": objective}
-    for _ in range(_MOVES):
-        found = call(CONTINUE_HANDOFF, validate(ContinueHandoffAsk, plain))
-        workspace = None
-        if found.content is not None:
-            recorded = recorded_worktree(call, scope_id, found.content)
-            workspace = dump(checkout.workspace(dump(found.content), recorded))
-        asked = {**plain, "workspace": workspace, "require_usable_next_action": require_usable}
-        answer = call(CONTINUE_HANDOFF, validate(ContinueHandoffAsk, asked))
-        if answer.selected_revision == found.selected_revision:
-            return answer
-    raise PassdownError("handoff_conflict", current=dump(answer.current_revision) if answer.current_revision else None)

@@ -1,8 +1,9 @@
 """What every command needs: which repository, which store, which workstream, who asks.
 
-The store is the one that an option or the environment names, else the one this checkout was bound to, else the data
-directory of this user (see :mod:`passdown.app.target`). The same commands work on a server. The workstream is the one
-that ``init``, ``start`` or ``switch`` chose for this worktree; nothing is inferred from a branch or a folder.
+The store is the one that an option or the environment names, else the one this checkout was bound to, else the one of
+another worktree of the same repository, else the data directory of this user (see :mod:`passdown.app.target`). The same
+commands work on a server. The workstream is the one that ``init``, ``start`` or ``switch`` chose for this worktree;
+nothing is inferred from a branch or a folder.
 """
 
 from __future__ import annotations
@@ -58,10 +59,8 @@ class Place:
         return self.state.scope_id if self.state else None
 
     def require_repository(self) -> Repository:
-        """The repository, or ``not_a_repository``."""
-        if self.repository is None:
-            raise PassdownError("not_a_repository")
-        return self.repository
+        """The repository, or ``not_a_repository`` with the reason why there is none."""
+        return self.repository or _find()
 
     def require_scope(self) -> str:
         """The current workstream, or ``no_current_workstream`` (``not_a_repository`` outside one)."""
@@ -143,18 +142,32 @@ def place(data: str | None = None, name: str | None = None) -> Place:
 
     repository = _repository()
     state, reason = _choice(repository) if repository else (None, "absent")
-    recorded = state.store if state is not None else None
+    # Another worktree of the same repository shares its store, though never its workstream.
+    sibling = next(iter(siblings(repository)), None) if repository and state is None else None
+    recorded = state.store if state is not None else sibling.store if sibling else None
     target = choose(os.environ, url=None, database=None, data=data, recorded=recorded)
     return Place(target, repository, state, reason, asserted(name, os.environ))
 
 
-def _repository() -> Repository | None:
+def siblings(repository: Repository) -> list[WorktreeState]:
+    """What the other worktrees of this repository are on."""
+    from passdown.git.state import sibling_states
+
+    return sibling_states(repository)
+
+
+def _find() -> Repository:
     from passdown.git.locate import find_repository
 
     try:
         return find_repository(Path.cwd())
     except FileNotFoundError:  # the current folder was removed
-        return None
+        raise PassdownError("not_a_repository", rule="absent") from None
+
+
+def _repository() -> Repository | None:
+    try:
+        return _find()
     except PassdownError as error:
         if error.code != "not_a_repository":
             raise

@@ -1,33 +1,76 @@
-"""``handoff``: write down where the work stands, cited, in one command."""
+"""``handoff``: write down where the work stands, cited, in one command; and the group of what is done with handoffs."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from passdown.cli import screen
+from passdown.cli.commands import HANDOFF, Commands
 from passdown.cli.context import As, Data, Json, Yes, place
 
 if TYPE_CHECKING:
-    from passdown.app.handing import Previous
-    from passdown.handoff.operations import HandOffNowAnswer, HandOffNowAsk
-    from passdown.kernel.operations import Caller
-    from passdown.report.models import WorkstreamDescriptor
+    from passdown.app.citing import Words
+
+Objective = Annotated[str | None, typer.Option(help="What this work is for (else as last time).")]
+State = Annotated[list[str] | None, typer.Option(help="A statement about where it stands; repeatable.")]
+Next = Annotated[str | None, typer.Option("--next", help="The next action to propose.")]
+Blocked = Annotated[list[str] | None, typer.Option(help="What blocks it; repeatable.")]
+Complete = Annotated[bool, typer.Option("--complete", help="The objective is reached.")]
+Cite = Annotated[
+    list[str] | None, typer.Option(help="Commit or file that your statements rest on, beside HEAD; repeatable.")
+]
+OnlyWords = Annotated[
+    bool, typer.Option("--only-words", help="Leave out the statements made from git; evidence stays.")
+]
+Tests = Annotated[list[Path] | None, typer.Option(help="JUnit XML report that your statements rest on; repeatable.")]
+TestsCommit = Annotated[
+    str | None, typer.Option(help="The commit that those reports ran on, where they do not say it themselves.")
+]
 
 
+class _Handoffs(TyperGroup):
+    """The commands below ``handoff``, each made when it is first asked for."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = Commands(HANDOFF)  # type: ignore[assignment]  # read only; nothing adds to it
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(self.commands)
+
+
+handoff_app = typer.Typer(
+    cls=_Handoffs,
+    help="Commit a handoff: what git shows, and what you add; or look at those that there are.",
+    rich_markup_mode=None,
+    invoke_without_command=True,
+    no_args_is_help=False,
+)
+
+
+@handoff_app.callback()
 def handoff(
-    objective: Annotated[str | None, typer.Option(help="What this work is for (else as last time).")] = None,
-    state: Annotated[list[str] | None, typer.Option(help="A statement about where it stands; repeatable.")] = None,
-    next_: Annotated[str | None, typer.Option("--next", help="The next action to propose.")] = None,
-    blocked: Annotated[list[str] | None, typer.Option(help="What blocks it; repeatable.")] = None,
-    complete: Annotated[bool, typer.Option("--complete", help="The objective is reached.")] = False,
-    cite: Annotated[
-        list[str] | None, typer.Option(help="Commit or file that your statements rest on, beside HEAD; repeatable.")
+    context: typer.Context,
+    objective: Objective = None,
+    state: State = None,
+    next_: Next = None,
+    blocked: Blocked = None,
+    complete: Complete = False,
+    cite: Cite = None,
+    only_words: OnlyWords = False,
+    tests: Tests = None,
+    tests_commit: TestsCommit = None,
+    from_: Annotated[
+        Path | None,
+        typer.Option("--from", help="A document instead of options: words, a draft, a prepared or sealed handoff."),
     ] = None,
-    only_words: Annotated[
-        bool, typer.Option("--only-words", help="Leave out the statements made from git; evidence stays.")
-    ] = False,
+    to_file: Annotated[
+        Path | None, typer.Option(help="Write the sealed request to this file instead of the store; for `--from`.")
+    ] = None,
     data: Data = None,
     as_: As = None,
     yes: Yes = False,
@@ -35,19 +78,75 @@ def handoff(
 ) -> None:
     """Commit a handoff: what git shows, and what you add.
 
-    It cites the commits since the last handoff of the current workstream and what is uncommitted.
+    It cites the commits since the last handoff of the current workstream and what is uncommitted. On a terminal and
+    without words it asks for them.
     """
-    from passdown.app.handing import RECENT_COMMITS, Words, ask_from_checkout, previous
-    from passdown.cli import catalog
+    if context.invoked_subcommand is not None:
+        return
+    from passdown.app.desks import desk
+    from passdown.cli import composing
     from passdown.handoff.host import Checkout
-    from passdown.handoff.operations import HAND_OFF_NOW
+
+    words = words_from(
+        objective=objective,
+        state=state,
+        next_=next_,
+        blocked=blocked,
+        complete=complete,
+        cite=cite,
+        only_words=only_words,
+    )
+    reports = composing.Reports(tuple(tests or ()), tests_commit)
+    has_words = words is not None or bool(reports.files) or tests_commit is not None
+    if from_ is not None and has_words:
+        raise typer.BadParameter("the document has the words; leave out the other options", param_hint="--from")
+    here = place(data, as_)
+    scope_id = here.require_scope()
+    if to_file is not None:
+        composing.write_sealed(here, scope_id, words, reports, source=from_, target=to_file)
+        return
+    with here.calling() as call, here.git() as git:
+        at = desk(call, Checkout(git), scope_id)
+        if from_ is not None:
+            proposal = composing.from_document(at, from_)
+        elif not has_words and not (yes or json) and screen.is_interactive():
+            from passdown.cli.guided import ask
+
+            proposal = composing.from_words(at, ask(at))
+        else:
+            proposal = composing.from_words(at, composing.with_reports(at, words, reports))
+        if not json:
+            screen.say(*proposal.lines)
+        if not screen.confirm("Commit this handoff?", assume_yes=yes):
+            screen.say("Nothing was written.")
+            raise typer.Exit(screen.CANCELLED)
+        answer, lines = proposal.commit()
+    if json:
+        from passdown.kernel.wire import dump
+
+        screen.show_json(dump(answer))
+        return
+    screen.show(lines)
+    screen.say("Next: passdown continue, passdown report")
+
+
+def words_from(
+    *,
+    objective: str | None,
+    state: list[str] | None,
+    next_: str | None,
+    blocked: list[str] | None,
+    complete: bool,
+    cite: list[str] | None,
+    only_words: bool,
+) -> Words | None:
+    """The words of the options, or None where there are none; a contradiction is a usage error."""
+    from passdown.app.citing import Words
 
     if blocked and complete:
         raise typer.BadParameter("a handoff is blocked or complete, not both", param_hint="--complete")
     if only_words and not (state or blocked or complete or next_):
         raise typer.BadParameter("needs words: --state, --next, --blocked or --complete", param_hint="--only-words")
-    here = place(data, as_)
-    scope_id = here.require_scope()
     words = Words(
         objective=objective,
         state=state or (),
@@ -57,104 +156,4 @@ def handoff(
         cite=cite or (),
         only_words=only_words,
     )
-    with here.calling() as call, here.git() as git:
-        item = catalog.workstream_of(call, scope_id)
-        locale = catalog.project(call, item.project_id).default_locale if item else "en"
-        title = item.title if item else scope_id
-        last = previous(call, scope_id)
-        # The history of the repository belongs to the workstream that was there first; another one begins at HEAD.
-        recent = 1 if item and last is None and _has_siblings(call, item) else RECENT_COMMITS
-        ask = ask_from_checkout(call, Checkout(git), scope_id, words, title=title, locale=locale, recent=recent)
-        if not json:
-            screen.say(*preview(ask), *dropped(last, ask))
-        if not screen.confirm("Commit this handoff?", assume_yes=yes):
-            screen.say("Nothing was written.")
-            raise typer.Exit(screen.CANCELLED)
-        answer = call(HAND_OFF_NOW, ask)
-    if json:
-        from passdown.kernel.wire import dump
-
-        screen.show_json(dump(answer))
-        return
-    screen.show(outcome(answer))
-    screen.say("Next: passdown continue, passdown report")
-
-
-def preview(ask: HandOffNowAsk) -> list[str]:
-    """The handoff as it will be committed, with what each statement cites."""
-    labels = {item.label: item for item in ask.evidence}
-    lines = screen.fields(
-        [
-            ("Objective", ask.objective),
-            ("Disposition", screen.status(ask.disposition)),
-            ("Next action", ask.next_action.text if ask.next_action else "none proposed"),
-        ],
-        indent=0,
-    )
-    lines.append("State")
-    for statement in ask.state:
-        wrapped = screen.wrapped(statement.text, 4)
-        lines.append("  • " + wrapped[0])
-        lines += ["    " + line for line in wrapped[1:]]
-        lines += screen.flowing("cites " + ", ".join(_cited(citation, labels) for citation in statement.citations), 6)
-    if ask.omissions:
-        lines.append("Omissions")
-        lines += [line for omission in ask.omissions for line in screen.flowing(f"• {omission.text}", 2)]
-    return lines
-
-
-def _has_siblings(call: Caller, item: WorkstreamDescriptor) -> bool:
-    from passdown.cli import catalog
-
-    return any(other.scope_id != item.scope_id for other in catalog.workstreams(call, item.project_id))
-
-
-def dropped(last: Previous | None, ask: HandOffNowAsk) -> list[str]:
-    """What the handoff before this one said and this one takes back, so that nothing is unblocked by silence."""
-    if last is None:
-        return []
-    before, lines = last.content, []
-    if before.disposition != ask.disposition:
-        lines.append(f"! Was {screen.status(before.disposition)}, is now {screen.status(ask.disposition)}")
-    if before.next_action is not None and ask.next_action is None:
-        lines += screen.flowing(f"! No longer proposed: {before.next_action.text}", 0)
-    return lines
-
-
-def _cited(citation: Any, labels: dict[str, Any]) -> str:
-    label = str(getattr(citation, "label", ""))
-    item = labels.get(label) if label else None
-    if item is None and citation.kind == "source":
-        return screen.plain(f"{citation.source_ref.source_type} {citation.source_ref.source_id[:12]}, as before")
-    if item is None:
-        return "the handoff before"
-    facts = item.descriptor or {}
-    if item.source_type == "git_commit":
-        return f"{facts['oid'][:12]} ({held(facts['remote_refs'])})"
-    if item.source_type == "worktree":
-        return "the worktree as read now"
-    return screen.plain(facts.get("path", label))
-
-
-def held(remote_refs: Any) -> str:
-    """Which remote-tracking refs held a commit when it was read, in words."""
-    if remote_refs is None:
-        return "remote-tracking refs not read"
-    if not remote_refs:
-        return "on no remote-tracking ref when read"
-    named = ", ".join(screen.plain(name) for name in remote_refs[:3])
-    return f"on {named}" + (f" and {len(remote_refs) - 3} more" if len(remote_refs) > 3 else "")
-
-
-def outcome(answer: HandOffNowAnswer) -> list[str]:
-    """One or two lines about what was stored."""
-    committed = answer.committed
-    if committed is None:
-        return ["Prepared; nothing was committed."]
-    revision = committed.handoff_ref.revision
-    if committed.status == "unchanged":
-        return [f"Unchanged: the same content is revision {revision} already."]
-    lines = [f"Committed as revision {revision}  {committed.content_digest[:19]}…"]
-    if answer.unproved:
-        lines.append("Unproved: nothing that it cites was read by Passdown itself.")
-    return lines
+    return None if words == Words() else words

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from passdown.cli import screen
-from passdown.cli.context import Place, now_us, place
+from passdown.cli.context import Place, now_us, place, siblings
 from passdown.kernel.errors import PassdownError
 from passdown.overview.home import Row, next_command, rows
 
@@ -117,8 +118,27 @@ def _table(listed: list[Row], scope_id: str, now: int) -> list[str]:
     return [screen.coloured(line, row.need) for line, row in zip(screen.table(lines, indent=0), listed, strict=True)]
 
 
+def _beside(here: Place) -> str | None:
+    """The workstream of another worktree of this repository as PROJECT/KEY, if one can be named."""
+    if here.repository is None or here.reason != "absent":
+        return None
+    from passdown.cli import catalog
+
+    for state in siblings(here.repository):
+        if state.scope_id is None or state.store != here.target.recorded:
+            continue
+        with suppress(PassdownError), here.calling() as call:
+            item = catalog.workstream_of(call, state.scope_id)
+            if item is not None and item.key is not None:
+                return f"{catalog.project(call, item.project_id).project_key}/{item.key}"
+    return None
+
+
 def _unbound(here: Place, *, json: bool) -> None:
     command = next_command(in_repository=here.repository is not None, bound=False, has_handoff=False)
+    other = _beside(here)
+    if other is not None:
+        command = f"passdown switch {other}"
     if json:
         screen.show_json({"project_id": None, "scope_id": None, "reason": here.reason, "next_command": command})
         return
@@ -130,6 +150,8 @@ def _unbound(here: Place, *, json: bool) -> None:
     elif here.reason == "unreadable":
         screen.show(["What was recorded for this checkout cannot be read, so nothing is assumed. Choose again."])
         command = _CHOOSE
+    elif other is not None:
+        screen.show([f"This worktree is not bound to a workstream. Another one of this repository is on {other}."])
     else:
         screen.show(["This checkout is not bound to a workstream."])
     sys.stdout.flush()

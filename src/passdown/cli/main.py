@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from passdown.cli.commands import DAILY, Commands
+from passdown.cli.commands import ALL, DAILY, Commands
 from passdown.kernel.errors import PassdownError
 
 # Typer keeps its own copy of click; the root of its usage errors has no public name of its own.
@@ -29,7 +29,7 @@ class _Sections(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = Commands()  # type: ignore[assignment]  # read only; nothing adds to it
+        self.commands = Commands(ALL)  # type: ignore[assignment]  # read only; nothing adds to it
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(self.commands)

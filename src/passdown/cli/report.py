@@ -11,6 +11,7 @@ import typer
 
 from passdown.cli import screen
 from passdown.cli.context import As, Data, Json, Place, place
+from passdown.cli.files import read_input, write_whole
 from passdown.kernel.errors import PassdownError
 
 if TYPE_CHECKING:
@@ -107,50 +108,19 @@ def _project(call: Caller, here: Place, named: str | None) -> tuple[str, str | N
     return _UNGROUPED, machine_locale(os.environ)
 
 
-def write_whole(path: Path, body: bytes) -> None:
-    """Write a file in one step: a reader sees the old bytes or the new ones, never a part."""
-    import tempfile
-
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(body)
-                stream.flush()
-                os.fsync(stream.fileno())
-            Path(temporary).chmod(0o644)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-    except OSError:
-        raise PassdownError("file_not_writable", field="output") from None
-
-
-def _read(path: Path) -> bytes:
-    from passdown.report.verify import FILE_BYTES
-
-    try:
-        if str(path) == "-":
-            return sys.stdin.buffer.read(FILE_BYTES + 1)
-        with path.open("rb") as stream:
-            return stream.read(FILE_BYTES + 1)
-    except OSError:
-        raise PassdownError("file_not_readable", field="file") from None
-
-
 @report_app.command()
 def verify(
     files: Annotated[list[Path], typer.Argument(help="Exported reports; `-` reads stdin.")], json: Json = False
 ) -> None:
     """Check the digests of exported reports, from the files alone."""
+    from passdown.report.verify import FILE_BYTES
     from passdown.report.verify import verify as check
 
     worst: PassdownError | None = None
     verdicts = []
     for path in files:
         try:
-            verdict = check(_read(path))
+            verdict = check(read_input(path, FILE_BYTES))
         except PassdownError as error:
             worst = worst or error
             verdicts.append({"file": str(path), "ok": False, **error.problem()})
@@ -193,9 +163,9 @@ def selection(
 
     It is canonical JSON; its digest is the report's selection digest.
     """
-    from passdown.report.verify import selection_of
+    from passdown.report.verify import FILE_BYTES, selection_of
 
-    screen.show_json(selection_of(_read(file)))
+    screen.show_json(selection_of(read_input(file, FILE_BYTES)))
 
 
 @report_app.command()

@@ -174,12 +174,23 @@ def show_json(value: Any) -> None:
     sys.stdout.buffer.write(canonical_bytes(value) + b"\n")
 
 
-def confirm(question: str, *, assume_yes: bool) -> bool:
-    """Ask on a terminal; without one, or with ``--yes``, what was announced is done."""
-    if assume_yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return True
-    sys.stderr.write(f"{question} [Y/n] ")
+def is_interactive() -> bool:
+    """Whether there is a person to ask."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def ask(question: str) -> str | None:
+    """One line from the person, without its edge spaces; None where the input ended."""
+    sys.stderr.write(question)
     sys.stderr.flush()
     answer = sys.stdin.readline()
+    return None if answer == "" else answer.strip()
+
+
+def confirm(question: str, *, assume_yes: bool) -> bool:
+    """Ask on a terminal; without one, or with ``--yes``, what was announced is done."""
+    if assume_yes or not is_interactive():
+        return True
     # An empty line takes the default; the end of input is nobody's consent.
-    return answer != "" and answer.strip().lower() in ("", "y", "yes")
+    answer = ask(f"{question} [Y/n] ")
+    return answer is not None and answer.lower() in ("", "y", "yes")

@@ -14,38 +14,48 @@ from passdown.client.asking import ask_of
 from passdown.client.remote import TIMEOUT
 from passdown.client.remote_async import AsyncHttp
 from passdown.client.retries import Retries
+from passdown.handoff.acknowledgement_operations import (
+    ACKNOWLEDGE_HANDOFF,
+    AcknowledgeHandoffAnswer,
+    AcknowledgeHandoffAsk,
+)
+from passdown.handoff.diff_operations import DIFF_HANDOFFS, DiffHandoffsAnswer, DiffHandoffsAsk
+from passdown.handoff.export_operations import EXPORT_HANDOFF, ExportHandoffAsk, HandoffExport
 from passdown.handoff.models import (
     PreparedHandoff,
 )
 from passdown.handoff.operations import (
-    CAPTURE_SOURCE,
     COMMIT_HANDOFF,
     CONTINUE_HANDOFF,
     FINALIZE_HANDOFF,
     GET_HANDOFF,
-    GET_SOURCE,
     HAND_OFF_NOW,
     LIST_HANDOFF_REVISIONS,
-    LIST_SOURCES,
     PREPARE_HANDOFF,
-    CaptureSourceAnswer,
-    CaptureSourceAsk,
     CommitAnswer,
     ContinueAnswer,
     ContinueHandoffAsk,
     FinalizeHandoffAsk,
     GetHandoffAnswer,
     GetHandoffAsk,
-    GetSourceAnswer,
-    GetSourceAsk,
     HandOffNowAnswer,
     HandOffNowAsk,
     ListRevisionsAnswer,
     ListRevisionsAsk,
-    ListSourcesAnswer,
-    ListSourcesAsk,
     PrepareHandoffAnswer,
     PrepareHandoffAsk,
+)
+from passdown.handoff.recover_operations import RECOVER_DRAFT, RecoverDraftAnswer, RecoverDraftAsk
+from passdown.handoff.source_operations import (
+    CAPTURE_SOURCE,
+    GET_SOURCE,
+    LIST_SOURCES,
+    CaptureSourceAnswer,
+    CaptureSourceAsk,
+    GetSourceAnswer,
+    GetSourceAsk,
+    ListSourcesAnswer,
+    ListSourcesAsk,
 )
 from passdown.kernel.operations import Op
 from passdown.kernel.wire import Wire
@@ -147,6 +157,24 @@ class AsyncClient:
     ) -> ListRevisionsAnswer:
         """List the revisions of a workstream, newest first."""
         return await self._call(LIST_HANDOFF_REVISIONS, ask, members)
+
+    async def acknowledge_handoff(
+        self, ask: AcknowledgeHandoffAsk | None = None, /, **members: Any
+    ) -> AcknowledgeHandoffAnswer:
+        """Say that a handoff was accepted or declined, and what was checked of it; changes no revision."""
+        return await self._call(ACKNOWLEDGE_HANDOFF, ask, members)
+
+    async def diff_handoffs(self, ask: DiffHandoffsAsk | None = None, /, **members: Any) -> DiffHandoffsAnswer:
+        """Compare two revisions field by field, statements matched by what they cite and say."""
+        return await self._call(DIFF_HANDOFFS, ask, members)
+
+    async def export_handoff(self, ask: ExportHandoffAsk | None = None, /, **members: Any) -> HandoffExport:
+        """One revision with the digests of its evidence, as a document that can be checked without a server."""
+        return await self._call(EXPORT_HANDOFF, ask, members)
+
+    async def recover_draft(self, ask: RecoverDraftAsk | None = None, /, **members: Any) -> RecoverDraftAnswer:
+        """Make a draft of work whose author could not hand off; it is never committed by itself."""
+        return await self._call(RECOVER_DRAFT, ask, members)
 
     async def create_handoff_report_project(
         self, ask: CreateProjectAsk | None = None, /, **members: Any

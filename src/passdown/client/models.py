@@ -1,5 +1,16 @@
 """The models of requests and answers, in one place to import them from."""
 
+from passdown.handoff.acknowledgement_operations import (
+    AcknowledgeHandoffAnswer,
+    AcknowledgeHandoffAsk,
+    Acknowledgement,
+    Acknowledgements,
+    ExactReceipt,
+    PreparedReceipt,
+    ReceiverCheck,
+)
+from passdown.handoff.diff_operations import DiffHandoffsAnswer, DiffHandoffsAsk, StatementChange, TextChange
+from passdown.handoff.export_operations import ExportedEvidence, ExportHandoffAsk, HandoffExport
 from passdown.handoff.models import (
     ArtifactCitation,
     ArtifactRef,
@@ -19,8 +30,6 @@ from passdown.handoff.models import (
 )
 from passdown.handoff.operations import (
     Candidate,
-    CaptureSourceAnswer,
-    CaptureSourceAsk,
     CommitAnswer,
     CommittedHandoff,
     ContinueAnswer,
@@ -29,24 +38,29 @@ from passdown.handoff.operations import (
     FinalizeHandoffAsk,
     GetHandoffAnswer,
     GetHandoffAsk,
-    GetSourceAnswer,
-    GetSourceAsk,
     HandOffNowAnswer,
     HandOffNowAsk,
-    InlineEvidence,
     LatestTarget,
     ListRevisionsAnswer,
     ListRevisionsAsk,
-    ListSourcesAnswer,
-    ListSourcesAsk,
     PreparedTarget,
     PrepareHandoffAnswer,
     PrepareHandoffAsk,
     RevisionSummary,
-    Source,
-    SourceSummary,
     UncommittedFiles,
     Workspace,
+)
+from passdown.handoff.recover_operations import RecoverDraftAnswer, RecoverDraftAsk
+from passdown.handoff.source_operations import (
+    CaptureSourceAnswer,
+    CaptureSourceAsk,
+    GetSourceAnswer,
+    GetSourceAsk,
+    InlineEvidence,
+    ListSourcesAnswer,
+    ListSourcesAsk,
+    Source,
+    SourceSummary,
 )
 from passdown.report.models import (
     ExternalRef,
@@ -79,6 +93,10 @@ from passdown.report.operations import (
 )
 
 __all__ = [
+    "AcknowledgeHandoffAnswer",
+    "AcknowledgeHandoffAsk",
+    "Acknowledgement",
+    "Acknowledgements",
     "ArtifactCitation",
     "ArtifactRef",
     "Candidate",
@@ -89,12 +107,17 @@ __all__ = [
     "ContinueAnswer",
     "ContinueHandoffAsk",
     "CreateProjectAsk",
+    "DiffHandoffsAnswer",
+    "DiffHandoffsAsk",
     "Draft",
     "DraftOmission",
     "DraftStatement",
     "EvidenceCheck",
     "EvidenceView",
+    "ExactReceipt",
     "ExactTarget",
+    "ExportHandoffAsk",
+    "ExportedEvidence",
     "ExternalRef",
     "ExternalRefFilter",
     "Filters",
@@ -108,6 +131,7 @@ __all__ = [
     "HandOffNowAnswer",
     "HandOffNowAsk",
     "HandoffContent",
+    "HandoffExport",
     "InlineCitation",
     "InlineEvidence",
     "KnownScope",
@@ -129,10 +153,14 @@ __all__ = [
     "PrepareHandoffAnswer",
     "PrepareHandoffAsk",
     "PreparedHandoff",
+    "PreparedReceipt",
     "PreparedTarget",
     "ProjectAnswer",
     "ProjectDescriptor",
+    "ReceiverCheck",
     "Recorder",
+    "RecoverDraftAnswer",
+    "RecoverDraftAsk",
     "RegisterWorkstreamAsk",
     "RenderedReport",
     "ReportRevision",
@@ -142,6 +170,8 @@ __all__ = [
     "SourceRef",
     "SourceSummary",
     "Statement",
+    "StatementChange",
+    "TextChange",
     "UncommittedFiles",
     "UpdateProjectAsk",
     "UpdateWorkstreamAsk",

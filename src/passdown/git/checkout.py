@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from passdown.git.facts import EntryStatus, Note, StatusEntry
+from passdown.git.facts import Doubt, EntryStatus, Note, StatusEntry
 from passdown.git.files import GONE, OTHER, Content, hash_inside
 from passdown.git.headers import decode
 from passdown.kernel.errors import PassdownError
 from passdown.kernel.limits import WORKTREE_HASHED_BYTES, WORKTREE_PATHS
 
+# Of a submodule git compares the commit that it is on, which takes reading two of its files. To look for changes in it
+# git would start another git inside, with the submodule's own configuration.
 STATUS_ARGUMENTS: Final = (
     "--porcelain=v2",
     "--branch",
@@ -24,7 +26,7 @@ STATUS_ARGUMENTS: Final = (
     "-z",
     "--untracked-files=all",
     "--no-renames",
-    "--ignore-submodules=all",
+    "--ignore-submodules=dirty",
 )
 
 
@@ -131,9 +133,11 @@ def measure(
                 continue
             if content.sha256 is not None:
                 budget -= content.size or 0
+            doubt: Doubt | None = "line_endings" if content.crlf and change.status == "modified" else None
             result.notes.update(_notes(change, content))
+            path, mode = decode(change.path), content.mode
             result.entries.append(
-                StatusEntry(decode(change.path), change.status, change.staged, content.size, content.sha256)
+                StatusEntry(path, change.status, change.staged, content.size, content.sha256, doubt, mode)
             )
     finally:
         os.close(root)
@@ -153,11 +157,17 @@ def _notes(change: Change, content: Content) -> Iterable[Note]:
         yield "nested_repository_not_read"
     if content.kind == "unreadable":
         yield "unreadable_file"
-    if content.crlf and change.status == "modified":
-        yield "line_endings"
 
 
-def filtered(output: bytes) -> bool:
-    """Whether ``git check-attr -z filter`` named a filter for any path."""
-    values = output.split(b"\0")[2::3]
-    return any(value not in (b"unspecified", b"unset", b"set") for value in values)
+def filtered(output: bytes) -> frozenset[bytes]:
+    """The paths for which ``git check-attr -z filter`` named a filter."""
+    fields = output.split(b"\0")
+    named = zip(fields[0::3], fields[2::3], strict=False)
+    return frozenset(path for path, value in named if value not in (b"unspecified", b"unset", b"set"))
+
+
+def has_open_submodule(worktree: Path, staged: Iterable[bytes]) -> bool:
+    """Whether one of the records of ``git ls-files --stage -z`` is a submodule that is checked out in ``worktree``."""
+    root = os.fsencode(worktree)
+    links = (record.partition(b"\t")[2] for record in staged if record.startswith(b"160000 "))
+    return any(os.path.lexists(b"/".join((root, path, b".git"))) for path in links)

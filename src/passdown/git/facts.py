@@ -10,17 +10,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Relation = Literal["same", "ahead", "behind", "diverged", "unknown"]
-"""How HEAD stands to a cited commit: ``ahead`` HEAD descends from it, ``behind`` HEAD is an ancestor of it."""
+Relation = Literal["same", "ahead", "behind", "diverged", "no_head", "commit_missing", "shallow"]
+"""How HEAD stands to a cited commit: ``ahead`` HEAD descends from it, ``behind`` HEAD is an ancestor of it.
+
+The last three say why that is not known: there is no commit here yet, an object that decides is not here, or it is not
+here and the clone is shallow, so that fetching more history may bring it.
+"""
 
 EntryStatus = Literal["modified", "added", "deleted", "untracked", "type_changed", "conflicted"]
 """What happened to a path since HEAD. There is no ``renamed``: a rename is a guess, its two paths are facts."""
+
+Doubt = Literal["filter_not_run", "line_endings"]
+"""Why a path may only look modified: it passes through a filter, which is never run; it holds CR LF."""
+
+Mode = Literal["100644", "100755", "120000"]
+"""What lies at a path, in git's words: a file, a file that its owner may execute, a symbolic link."""
 
 Note = Literal[
     "filter_not_run",
     "line_endings",
     "nested_repository_not_read",
+    "repository_attributes_not_read",
     "repository_excludes_not_read",
+    "submodule_not_entered",
     "unreadable_file",
     "unreadable_folder",
     "user_config_unreadable",
@@ -89,7 +101,8 @@ class StatusEntry:
     ``staged`` says that the index differs from HEAD there. ``size`` and ``sha256`` describe the bytes in the worktree
     (a symbolic link: the text of its target). Both are None when nothing is there; ``sha256`` alone is None when the
     file was over the budget, unreadable or no file. A path that ends in ``/`` is a repository inside this
-    one, not read.
+    one, not read; a submodule that is on another commit than HEAD has it is a path without them. ``doubt`` says why a
+    modified path may only look so. ``mode`` is that of what lies there, None for what is no file and no link.
     """
 
     path: str
@@ -97,6 +110,8 @@ class StatusEntry:
     staged: bool
     size: int | None
     sha256: str | None
+    doubt: Doubt | None = None
+    mode: Mode | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +124,11 @@ class WorktreeStatus:
 
     ``notes`` (sorted): ``filter_not_run``, a changed path has a filter such as LFS, which is never run, so it may only
     look changed; ``line_endings``, a changed file holds CR LF, so it may only look changed;
-    ``nested_repository_not_read``; ``repository_excludes_not_read``, the repository names an excludes file, which is
-    the user's right only; ``unreadable_file``;
+    ``nested_repository_not_read``; ``repository_attributes_not_read`` and ``repository_excludes_not_read``, the
+    repository names such a file, which is the user's right only; ``submodule_not_entered``, one is checked out, and
+    what is uncommitted in it is unknown; ``unreadable_file``;
     ``unreadable_folder``, a folder could not be opened, so what is uncommitted in it is unknown;
-    ``user_config_unreadable``, the user's own excludes may be missing.
+    ``user_config_unreadable``, the user's own rules may be missing.
     """
 
     head: str | None

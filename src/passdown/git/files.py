@@ -11,9 +11,11 @@ import errno
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+from passdown.git.facts import Mode
 
 _CHUNK: Final = 1024 * 1024
 _FILE_FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
@@ -76,23 +78,27 @@ class Content:
     """What lies at a path. ``kind`` is ``file``, ``link``, ``gone``, ``unreadable`` or ``other`` (folder, pipe, ...).
 
     ``size`` is None for ``gone`` and ``other``. ``sha256`` is None where nothing was hashed. ``crlf`` tells that the
-    hashed bytes hold CR LF.
+    hashed bytes hold CR LF. ``mode`` is None for what is neither a file nor a link. ``line_ends``, where it was asked
+    for: the digests that the file would have with LF and with CR LF at the end of every line.
     """
 
     kind: str
     size: int | None = None
     sha256: str | None = None
     crlf: bool = False
+    mode: Mode | None = None
+    line_ends: frozenset[str] = frozenset()
 
 
 GONE: Final = Content("gone")
 OTHER: Final = Content("other")
 
 
-def hash_inside(root_fd: int, path: bytes, budget: int) -> Content:
+def hash_inside(root_fd: int, path: bytes, budget: int, *, line_ends: bool = False) -> Content:
     """Hashes the file or link target at ``path`` under the open folder ``root_fd``, if it fits into ``budget`` bytes.
 
-    No component of the path is followed through a link: what lies behind one counts as gone.
+    No component of the path is followed through a link: what lies behind one counts as gone. ``line_ends`` also asks
+    for the digests with other line ends.
     """
     *folders, name = path.split(b"/")
     opened: list[int] = []
@@ -101,7 +107,7 @@ def hash_inside(root_fd: int, path: bytes, budget: int) -> Content:
         for folder in folders:
             parent = os.open(folder, _FOLDER_FLAGS, dir_fd=parent)
             opened.append(parent)
-        return _hash_at(parent, name, budget)
+        return _hash_at(parent, name, budget, line_ends)
     except (FileNotFoundError, NotADirectoryError):
         return GONE
     except OSError as error:
@@ -111,31 +117,54 @@ def hash_inside(root_fd: int, path: bytes, budget: int) -> Content:
             os.close(fd)
 
 
-def _hash_at(parent: int, name: bytes, budget: int) -> Content:
+def _hash_at(parent: int, name: bytes, budget: int, line_ends: bool) -> Content:
     facts = os.stat(name, dir_fd=parent, follow_symlinks=False)
     if stat.S_ISLNK(facts.st_mode):
         target = os.readlink(name, dir_fd=parent)
-        if len(target) > budget:
-            return Content("link", len(target))
-        return Content("link", len(target), hashlib.sha256(target).hexdigest())
+        digest = hashlib.sha256(target).hexdigest() if len(target) <= budget else None
+        return Content("link", len(target), digest, mode="120000")
     if not stat.S_ISREG(facts.st_mode):
         return OTHER
     if facts.st_size > budget:
-        return Content("file", facts.st_size)
+        return Content("file", facts.st_size, mode=_mode(facts))
     try:
         fd = os.open(name, _FILE_FLAGS | os.O_NOFOLLOW, dir_fd=parent)
     except PermissionError:
-        return Content("unreadable", facts.st_size)
+        return Content("unreadable", facts.st_size, mode=_mode(facts))
     try:
         facts = os.fstat(fd)
         if not stat.S_ISREG(facts.st_mode):
             return OTHER
-        return _hash_open(fd, budget, facts.st_size)
+        content = _hash_open(fd, budget, facts)
+        if line_ends and content.sha256 is not None:
+            os.lseek(fd, 0, os.SEEK_SET)
+            return replace(content, line_ends=_line_ends(fd, budget))
+        return content
     finally:
         os.close(fd)
 
 
-def _hash_open(fd: int, budget: int, expected: int) -> Content:
+def _mode(facts: os.stat_result) -> Mode:
+    return "100755" if facts.st_mode & stat.S_IXUSR else "100644"
+
+
+def _line_ends(fd: int, budget: int) -> frozenset[str]:
+    """The digests of the rest of the file with one line end throughout: LF, and CR LF. Only CR LF and LF end a line."""
+    short, long = hashlib.sha256(), hashlib.sha256()
+    held = b""  # a CR at the end of a piece may be half of a line end
+    while budget >= 0 and (part := os.read(fd, _CHUNK)):
+        budget -= len(part)
+        part = held + part
+        held = b"\r" if part.endswith(b"\r") else b""
+        part = part.removesuffix(held).replace(b"\r\n", b"\n")
+        short.update(part)
+        long.update(part.replace(b"\n", b"\r\n"))
+    short.update(held)
+    long.update(held)
+    return frozenset({short.hexdigest(), long.hexdigest()})
+
+
+def _hash_open(fd: int, budget: int, facts: os.stat_result) -> Content:
     digest = hashlib.sha256()
     size = 0
     crlf = False
@@ -143,8 +172,8 @@ def _hash_open(fd: int, budget: int, expected: int) -> Content:
     while part := os.read(fd, _CHUNK):
         size += len(part)
         if size > budget:  # it grew while it was read
-            return Content("file", max(size, expected))
+            return Content("file", max(size, facts.st_size), mode=_mode(facts))
         digest.update(part)
         crlf = crlf or b"\r\n" in part or (last == b"\r" and part[:1] == b"\n")
         last = part[-1:]
-    return Content("file", size, digest.hexdigest(), crlf)
+    return Content("file", size, digest.hexdigest(), crlf, _mode(facts))

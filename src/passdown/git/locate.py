@@ -28,6 +28,16 @@ _HEAD: Final = re.compile(rb"ref:[ \t]*refs/\S[^\n]*\n?|[0-9a-f]{40}(?:[0-9a-f]{
 _HARMLESS_EXTENSIONS: Final = frozenset(
     {b"noop", b"noop-v1", b"partialclone", b"preciousobjects", b"relativeworktrees", b"worktreeconfig"}
 )
+_GUIDANCE: Final = {
+    "bare": "Nothing is checked out here: change into a worktree, or make one with `git worktree add`.",
+    "broken_link": "The file `.git` leads to a git directory that is gone: try `git worktree repair` in the repository"
+    " that it belonged to, or use another worktree.",
+    "unreadable": "Reading this folder was refused: check its permissions.",
+}
+_REFTABLE: Final = (
+    "Refs in a reftable are not supported: convert them with `git refs migrate --ref-format=files`, or work in a clone"
+    " made with `git clone --ref-format=files`."
+)
 _NEED_FORMAT_1: Final = frozenset(
     {b"objectformat", b"refstorage", b"compatobjectformat", b"relativeworktrees", b"noop-v1"}
 )
@@ -60,13 +70,13 @@ def find_repository(start: Path) -> Repository:
         if not folder.is_dir():
             folder = folder.parent
     except OSError as error:
-        raise PassdownError("not_a_repository", rule="unreadable") from error
+        raise _no_worktree("unreadable") from error
     for candidate in (folder, *folder.parents):
         git_dir = git_dir_of(candidate)
         if git_dir is not None:
             return _describe(candidate, git_dir)
         if _is_git_dir(candidate):
-            raise PassdownError("not_a_repository", rule="bare")
+            raise _no_worktree("bare")
     raise PassdownError("not_a_repository", rule="absent")
 
 
@@ -84,12 +94,16 @@ def git_dir_of(worktree: Path) -> Path | None:
             found = Path(os.path.realpath(marker))
             return found if _is_git_dir(found) else None
     except OSError as error:
-        raise PassdownError("not_a_repository", rule="unreadable") from error
+        raise _no_worktree("unreadable") from error
     if pointer.startswith(b"gitdir: ") and len(pointer) <= _POINTER_BYTES:
         found = _beside(worktree, pointer[8:])
         if _is_git_dir(found):
             return found
-    raise PassdownError("not_a_repository", rule="broken_link")
+    raise _no_worktree("broken_link")
+
+
+def _no_worktree(rule: str) -> PassdownError:
+    return PassdownError("not_a_repository", rule=rule, guidance=_GUIDANCE[rule])
 
 
 def _beside(folder: Path, pointer: bytes) -> Path:
@@ -129,7 +143,7 @@ def _describe(worktree: Path, git_dir: Path) -> Repository:
     except OSError as error:
         raise PassdownError("git_failed", operation="read_config", status=128, rule="unreadable") from error
     if common == git_dir and as_bool(pairs.get(b"core.bare", b"false")):
-        raise PassdownError("not_a_repository", rule="bare")
+        raise _no_worktree("bare")
     return Repository(worktree, git_dir, common, _object_format(pairs))
 
 
@@ -145,10 +159,10 @@ def _object_format(pairs: dict[bytes, bytes | None]) -> ObjectFormat:
     hash_name = extensions.pop(b"objectformat", b"sha1")
     if extensions.get(b"refstorage") == b"files":
         del extensions[b"refstorage"]
+    if extensions.get(b"refstorage") == b"reftable":
+        raise PassdownError("git_unsupported", feature="reftable", guidance=_REFTABLE)
     if b"refstorage" in extensions:
-        raise PassdownError(
-            "git_unsupported", feature="reftable" if extensions[b"refstorage"] == b"reftable" else "refstorage"
-        )
+        raise PassdownError("git_unsupported", feature="refstorage")
     if b"compatobjectformat" in extensions:
         raise PassdownError("git_unsupported", feature="compatobjectformat")
     if version == b"1" and not extensions.keys() <= _HARMLESS_EXTENSIONS:

@@ -14,15 +14,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Final
 
 from passdown.git import ancestry
 from passdown.git.changes import Changes, collect_counted, collect_named, with_changes
-from passdown.git.checkout import STATUS_ARGUMENTS, filtered, measure, parse_status
-from passdown.git.config import BadConfig, as_bool, read_config
-from passdown.git.facts import Commit, FileFact, Head, Relation, Tag, WorktreeStatus
+from passdown.git.checkout import STATUS_ARGUMENTS, Change, filtered, has_open_submodule, measure, parse_status
+from passdown.git.config import BadConfig, Pairs, as_bool, read_config
+from passdown.git.facts import Commit, FileFact, Head, Relation, StatusEntry, Tag, WorktreeStatus
 from passdown.git.files import hash_inside, read_regular
 from passdown.git.headers import decode, parse_commit
 from passdown.git.locate import Repository
@@ -125,17 +126,19 @@ class GitReader:
         """How ``head`` stands to each cited commit (at most 4,096 full ids).
 
         ``same``, ``ahead`` (head descends from it), ``behind`` (head is an ancestor of it), ``diverged`` (neither, also
-        without any common history), or ``unknown``.
+        without any common history), or why it is not known.
 
-        ``unknown``: head is None (unborn), one of the two is no commit here, or the history between them is missing:
-        cut off in a shallow clone in a way that could hide the answer, or damaged. Takes two to four git processes,
-        however many commits are asked about.
+        ``no_head``: head is None (unborn). ``commit_missing``: one of the two is no commit here, or the history between
+        them is damaged. ``shallow``: likewise, but the history was cut off when it was fetched, which may be why. Takes
+        two to four git processes, however many commits are asked about.
         """
         if len(cited) > MAX_RELATED:
             raise PassdownError("invalid_request", field="cited", rule="too_many", limit=MAX_RELATED, actual=len(cited))
-        result: dict[str, Relation] = dict.fromkeys(cited, "unknown")
         if head is None:
-            return result
+            return dict.fromkeys(cited, "no_head")
+        # What is no id of this repository's own hash cannot be fetched either.
+        absent: Relation = "shallow" if self.is_shallow else "commit_missing"
+        result = {oid: absent if self._oid.fullmatch(oid) else "commit_missing" for oid in cited}
         known = self._present_commits([head, *result])
         if head not in known:
             return result
@@ -183,7 +186,7 @@ class GitReader:
             elif not boundary or ancestry.certainly_diverged(graph, head, oid, boundary):
                 found[oid] = "diverged"
             else:
-                found[oid] = "unknown"
+                found[oid] = "shallow"
         return found
 
     def _below_common(self, *oids: str) -> list[str]:
@@ -253,28 +256,46 @@ class GitReader:
         """Everything in the worktree that is not committed and not ignored, with digests of the bytes that lie there.
 
         Lists at most 2,000 paths and hashes at most 64 MiB; what is left out is counted. No filter is run: a file that
-        passes through one may look modified, which ``notes`` says. See :class:`~passdown.git.facts.WorktreeStatus`.
+        passes through one may look modified, which ``notes`` and the entry say. No submodule is entered: only that it
+        is on another commit is seen. See :class:`~passdown.git.facts.WorktreeStatus`. Raises ``git_failed`` with rule
+        ``content_not_fetched`` where a partial clone lacks what HEAD consists of.
         """
         with Shadow(self.repository, checkout=True, seconds=self._seconds) as shadow:
-            changes = parse_status(shadow.records("status", *STATUS_ARGUMENTS))
+            try:
+                changes = parse_status(shadow.records("status", *STATUS_ARGUMENTS))
+            except PassdownError as error:
+                if error.members.get("status") != 128 or not self._is_partial():
+                    raise
+                raise _not_fetched() from error
             try:
                 measured = measure(self.repository.worktree, changes.items)
             except OSError as error:
                 raise PassdownError("git_failed", operation="status", status=error.errno or 1, rule="io") from error
-            notes: set[str] = {*measured.notes, *shadow.notes}
-            suspects = [change.path for change in changes.items[: len(measured.entries)] if change.status == "modified"]
-            if suspects:
-                stdin = b"".join(path + b"\0" for path in suspects)
-                if filtered(shadow.run("check-attr", "-z", "--stdin", "filter", stdin=stdin)):
-                    notes.add("filter_not_run")
+            entries = _with_filters(shadow, changes.items, measured.entries)
+            notes: set[str] = {*measured.notes, *shadow.notes, *(entry.doubt for entry in entries if entry.doubt)}
+            if has_open_submodule(self.repository.worktree, shadow.records("ls-files", "--stage", "-z")):
+                notes.add("submodule_not_entered")
         return WorktreeStatus(
             head=changes.head,
-            entries=tuple(measured.entries),
+            entries=tuple(entries),
             omitted_paths=measured.omitted_paths,
             omitted_bytes=measured.omitted_bytes,
             clean=not changes.items,
             notes=tuple(sorted(notes)),  # type: ignore[arg-type]
         )
+
+    @property
+    def has_executable_bits(self) -> bool:
+        """Whether the executable bits of files mean anything here (``core.fileMode``)."""
+        return as_bool(dict(self._config()).get(b"core.filemode", b"true")) is not False
+
+    def behind_filters(self, paths: Sequence[str]) -> frozenset[str]:
+        """Those of the paths of this worktree that its attributes lead through a filter, such as LFS; none is run."""
+        names = {path.encode("utf-8", "surrogateescape"): path for path in paths if path and "\0" not in path}
+        if not names:
+            return frozenset()
+        with Shadow(self.repository, checkout=True, seconds=self._seconds) as shadow:
+            return frozenset(names[name] for name in _behind_filters(shadow, names))
 
     def file(self, path: str) -> FileFact:
         """The digest of one regular file, with the commit that HEAD is on.
@@ -327,15 +348,17 @@ class GitReader:
 
     def _is_partial(self) -> bool:
         """Whether content may be missing by design (a partial clone), so that lines cannot be counted."""
-        try:
-            pairs = read_config(self.repository.common_dir / "config")
-        except (BadConfig, OSError) as error:
-            raise PassdownError("git_failed", operation="read_config", status=128, rule="bad_config") from error
         return any(
             key == b"extensions.partialclone"
             or (key.startswith(b"remote.") and key.endswith(b".promisor") and as_bool(value))
-            for key, value in pairs
+            for key, value in self._config()
         )
+
+    def _config(self) -> Pairs:
+        try:
+            return read_config(self.repository.common_dir / "config")
+        except (BadConfig, OSError) as error:
+            raise PassdownError("git_failed", operation="read_config", status=128, rule="bad_config") from error
 
     def _with_paths(self, commits: list[Commit]) -> list[Commit]:
         """The commits with the paths that each changed against its first parent, in one git process."""
@@ -359,6 +382,26 @@ class GitReader:
             if not partial or error.members.get("status") != 128:
                 raise
         return [with_changes(commit, changes) for commit in commits]
+
+
+def _with_filters(shadow: Shadow, changes: list[Change], entries: list[StatusEntry]) -> list[StatusEntry]:
+    """The entries, those of modified paths behind a filter with that doubt; one git process, or none."""
+    suspects = [change.path for change in changes[: len(entries)] if change.status == "modified"]
+    behind = _behind_filters(shadow, suspects)
+    return [
+        replace(entry, doubt="filter_not_run") if change.status == "modified" and change.path in behind else entry
+        for change, entry in zip(changes, entries, strict=False)
+    ]
+
+
+def _behind_filters(shadow: Shadow, paths: Iterable[bytes]) -> frozenset[bytes]:
+    stdin = b"".join(path + b"\0" for path in paths)
+    return filtered(shadow.run("check-attr", "-z", "--stdin", "filter", stdin=stdin)) if stdin else frozenset()
+
+
+def _not_fetched() -> PassdownError:
+    guidance = "This partial clone lacks the tree of HEAD, and Passdown fetches nothing: run `git status`, which does."
+    return PassdownError("git_failed", operation="status", status=128, rule="content_not_fetched", guidance=guidance)
 
 
 def _commit_query(name: str) -> bytes:

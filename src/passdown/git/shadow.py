@@ -24,6 +24,7 @@ from __future__ import annotations
 import os
 import select
 import shutil
+import stat
 import subprocess
 import tempfile
 import time
@@ -54,7 +55,6 @@ _FIXED: Final = """\
 \tfsmonitor = false
 \tuntrackedCache = false
 \thooksPath = /dev/null
-\tattributesFile = /dev/null
 \tlogAllRefUpdates = false
 \tquotePath = false
 \tbigFileThreshold = 64m
@@ -74,6 +74,12 @@ _BOOLEANS: Final = (
     b"core.sparsecheckoutcone",
     b"sparse.expectfilesoutsideofpatterns",
 )
+_RULES: Final = {b"core.excludesfile": "user-excludes", b"core.attributesfile": "user-attributes"}
+"""Files of rules that the user's own configuration may name, and what they are called in a shadow."""
+_NOT_READ: Final = {
+    b"core.excludesfile": "repository_excludes_not_read",
+    b"core.attributesfile": "repository_attributes_not_read",
+}
 _WORDS: Final = {
     b"core.autocrlf": frozenset({b"true", b"false", b"input"}),
     b"core.eol": frozenset({b"lf", b"crlf", b"native"}),
@@ -151,25 +157,44 @@ class Shadow:
         for name, owner in (("exclude", common), ("attributes", common), ("sparse-checkout", git_dir)):
             if (owner / "info" / name).is_file():
                 (home / "info" / name).symlink_to(owner / "info" / name)
-        settings, excludes = self._user_settings()
+        settings, rules = self._user_settings()
         try:
             pairs = read_config(common / "config")
             if as_bool(dict(pairs).get(b"extensions.worktreeconfig", b"false")):
                 pairs += read_config(git_dir / "config.worktree")
         except BadConfig as error:
             raise PassdownError("git_failed", operation="read_config", status=128, rule="bad_config") from error
-        if any(key == b"core.excludesfile" for key, _ in pairs):
-            self.notes.add("repository_excludes_not_read")
-        if excludes is not None and Path(os.fsdecode(excludes)).is_file():
-            (home / "user-excludes").symlink_to(os.fsdecode(excludes))
+        for key, note in _NOT_READ.items():
+            if any(key == name for name, _ in pairs):
+                self.notes.add(note)
+        for key, path in rules.items():
+            if path is not None and self._is_readable(path):
+                (home / _RULES[key]).symlink_to(os.fsdecode(path))
         return settings + pairs
 
-    def _user_settings(self) -> tuple[Pairs, bytes | None]:
-        """The user's own line-end settings and excludes file; the system's configuration is not read."""
+    def _is_readable(self, path: bytes) -> bool:
+        """Whether git can read this file of the user's; one that is there and closed is noted, as git only warns."""
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            self.notes.add("user_config_unreadable")
+            return False
+        try:
+            return stat.S_ISREG(os.fstat(fd).st_mode)
+        finally:
+            os.close(fd)
+
+    def _user_settings(self) -> tuple[Pairs, dict[bytes, bytes | None]]:
+        """The user's own line-end settings and files of rules; the system's configuration is not read."""
         environment = os.environb
         home = environment.get(b"HOME")
         base = config_home(environment)
-        excludes = base + b"/git/ignore" if base else None
+        rules = {
+            b"core.excludesfile": base + b"/git/ignore" if base else None,
+            b"core.attributesfile": base + b"/git/attributes" if base else None,
+        }
         kept: Pairs = []
         for path in user_config_files(environment):
             try:
@@ -178,11 +203,11 @@ class Shadow:
                 self.notes.add("user_config_unreadable")
                 continue
             for key, value in pairs:
-                if key == b"core.excludesfile":
-                    excludes = as_path(value, home)
+                if key in rules:
+                    rules[key] = as_path(value, home)
                 elif key in _WORDS:
                     kept.append((key, value))
-        return kept, excludes
+        return kept, rules
 
     def _config(self, settings: Pairs) -> bytes:
         lines = [_FIXED.encode()]
@@ -192,8 +217,9 @@ class Shadow:
             lines.append(b"[core]\n\trepositoryformatversion = 0\n")
         # Relative names are taken from the current directory, which is the shadow's (see _start).
         assert self._home is not None
-        excludes = _quoted(os.fsencode(self._home / "user-excludes")) if self._checkout else b"/dev/null"
-        lines.append(b"[core]\n\texcludesFile = %s\n" % excludes)
+        for rule, file in _RULES.items():
+            path = _quoted(os.fsencode(self._home / file)) if self._checkout else b"/dev/null"
+            lines.append(b"[core]\n\t%s = %s\n" % (rule.partition(b".")[2], path))
         for key, value in settings:
             section, _, name = key.partition(b".")
             if key in _BOOLEANS:

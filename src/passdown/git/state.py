@@ -8,7 +8,8 @@ Invariants: one ``workspace_instance_id`` is in use at one place at a time; a fi
 the place stays on this machine (it is in the file only to tell moved from copied) and a damaged place is an unreadable
 file.
 
-Public operations: :func:`load_state`, :func:`save_state`, :func:`place_fingerprint`.
+Public operations: :func:`load_state`, :func:`save_state`, :func:`place_fingerprint`, :func:`find_worktree`,
+:func:`sibling_states`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from passdown.kernel.limits import IDENTIFIER
 SCHEMA: Final = "passdown.worktree.v1"
 STATE_BYTES: Final = 64 * 1024
 STORE_LENGTH: Final = 4_096
+MAX_WORKTREES: Final = 256
 
 _FOLDER: Final = "passdown"
 _FILE: Final = "worktree.json"
@@ -105,6 +107,42 @@ def save_state(repository: Repository, state: WorktreeState) -> None:
         _replace(repository.git_dir, data)
     except OSError as error:
         raise PassdownError("file_not_writable", rule="worktree_state") from error
+
+
+def find_worktree(repository: Repository, instance_id: str) -> Path | None:
+    """Where the worktree of this name lies, among the first 256 of this repository; None where it is gone or unknown.
+
+    Reads the records of the worktrees only. One whose folder was removed is gone, also while git still lists it.
+    """
+    for state, worktree in _worktrees(repository):
+        if state.workspace_instance_id == instance_id:
+            return worktree if _lives_at(worktree, instance_id) else None
+    return None
+
+
+def sibling_states(repository: Repository) -> list[WorktreeState]:
+    """The choices of the other worktrees of this repository that are still there, that of the main one first."""
+    return [
+        state
+        for state, worktree in _worktrees(repository)
+        if worktree != repository.worktree and _lives_at(worktree, state.workspace_instance_id)
+    ]
+
+
+def _worktrees(repository: Repository) -> Iterator[tuple[WorktreeState, Path]]:
+    """What the first 256 worktrees of a repository recorded; one that cannot be read is passed over."""
+    linked = repository.common_dir / "worktrees"
+    try:
+        names = sorted(path.name for path in linked.iterdir())[:MAX_WORKTREES]
+    except OSError:
+        names = []
+    for git_dir in (repository.common_dir, *(linked / name for name in names)):
+        try:
+            found = _read(git_dir)
+        except PassdownError:
+            continue
+        if found is not None:
+            yield found[0], Path(found[1])
 
 
 def place_fingerprint(repository: Repository) -> str:

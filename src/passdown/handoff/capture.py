@@ -5,7 +5,8 @@ when the principal carries the name of the host whose own reader took them; from
 ``caller_supplied``. Content is always the caller's word.
 
 A derived identity makes the same fact one source: ``<oid>@<12 hex of the body's sha256>`` for a commit,
-``<path>@<sha256>`` for a file, ``<head>@<12 hex>`` for a worktree, ``sha256:<hex>`` for text and ``sha256:<hex>@json``
+``<path>@<sha256>`` for a file, ``<role>:<path>@<sha256>`` for a document, ``<head>@<12 hex>`` for a worktree, ``<sha256
+of the file>@<12 hex>`` for a test report, the address for a URL, ``sha256:<hex>`` for text and ``sha256:<hex>@json``
 for JSON. What a caller merely says of a commit, a file or a worktree gets the same with ``-said`` behind it. A chosen
 identity may have the form of a derived one only if it is the one that this capture derives, so that nothing ever stands
 where another reading will want to be. The identity of a commit always begins with its id, chosen or derived, so that a
@@ -22,7 +23,15 @@ from typing import Any, Final
 
 import orjson
 
-from passdown.handoff.facts import FACTS_OF, FileFacts, GitCommitFacts, WorktreeFacts
+from passdown.handoff.facts import (
+    FACTS_OF,
+    DocumentFacts,
+    FileFacts,
+    GitCommitFacts,
+    TestReportFacts,
+    UrlFacts,
+    WorktreeFacts,
+)
 from passdown.handoff.models import Assurance, Materialization, SourceType
 from passdown.handoff.places import within
 from passdown.kernel import limits
@@ -39,6 +48,9 @@ _DERIVED: Final[Mapping[str, re.Pattern[str]]] = {
     "git_commit": re.compile(r"[0-9a-f]+@[0-9a-f]{12}(-said)?"),
     "file": re.compile(r".+@[0-9a-f]{64}(-said)?"),
     "worktree": re.compile(r"(unborn|[0-9a-f]+)@[0-9a-f]{12}(-said)?"),
+    "test_report": re.compile(r"[0-9a-f]{64}@[0-9a-f]{12}(-said)?"),
+    "document": re.compile(r".+@[0-9a-f]{64}(-said)?"),
+    "url": re.compile(r"https?://.+|sha256:[0-9a-f]{64}(@[0-9a-f]{64})?"),
 }
 """The forms that derived identities have."""
 
@@ -60,6 +72,8 @@ class SourceRecord:
     remote_refs: tuple[str, ...] | None
     body: bytes
     sha256: bytes
+    test_run: TestReportFacts | None = None
+    """The counts of a test report that names its commit: they are found by that commit."""
 
 
 def _invalid(field: str, rule: str) -> PassdownError:
@@ -92,6 +106,14 @@ def _facts_label(facts: Wire) -> str:
         return f"{facts.oid[:12]} {facts.subject or ''}".rstrip()
     if isinstance(facts, FileFacts):
         return f"{facts.path}@{facts.sha256[:12]}"
+    if isinstance(facts, TestReportFacts):
+        bad = facts.failures + facts.errors
+        name = facts.path.rpartition("/")[2] if facts.path else facts.sha256[:12]
+        return _short(f"{name}: {facts.tests} tests, {bad} failed, {facts.skipped} skipped")
+    if isinstance(facts, DocumentFacts):
+        return _short(f"{facts.role} {facts.path}@{facts.sha256[:12]}")
+    if isinstance(facts, UrlFacts):
+        return _short(facts.url)
     if not isinstance(facts, WorktreeFacts):
         raise TypeError(type(facts).__name__)
     named = [entry.path for entry in facts.entries[:LABEL_PATHS]]
@@ -105,14 +127,30 @@ def _reader_id(facts: Wire, body_sha256: bytes) -> str:
     if isinstance(facts, GitCommitFacts):
         return f"{facts.oid}@{short}"
     if isinstance(facts, FileFacts):
-        plain = f"{facts.path}@{facts.sha256}"
-        # A path too long for an identity, or with spaces at its edges, is represented by its own digest.
-        if len(plain) <= limits.SOURCE_ID - len("-said") and facts.path.strip() == facts.path and _plain(facts.path):
-            return plain
-        return f"sha256:{hashlib.sha256(facts.path.encode()).hexdigest()}@{facts.sha256}"
+        return _path_id(facts.path, facts.sha256)
+    if isinstance(facts, DocumentFacts):
+        return _path_id(f"{facts.role}:{facts.path}", facts.sha256)
+    if isinstance(facts, TestReportFacts):
+        return f"{facts.sha256}@{short}"
+    if isinstance(facts, UrlFacts):
+        behind = f"@{facts.sha256}" if facts.sha256 else ""
+        plain = f"{facts.url}{behind}"
+        return plain if len(plain) <= limits.SOURCE_ID else f"sha256:{_hex(facts.url)}{behind}"
     if not isinstance(facts, WorktreeFacts):
         raise TypeError(type(facts).__name__)
     return f"{facts.head or 'unborn'}@{short}"
+
+
+def _path_id(path: str, sha256: str) -> str:
+    """A path too long for an identity, or with spaces at its edges, is represented by its own digest."""
+    plain = f"{path}@{sha256}"
+    if len(plain) <= limits.SOURCE_ID - len("-said") and path.strip() == path and _plain(path):
+        return plain
+    return f"sha256:{_hex(path)}@{sha256}"
+
+
+def _hex(value: str) -> str:
+    return hashlib.sha256(value.encode()).hexdigest()
 
 
 def reading_id(source_type: SourceType, descriptor: Mapping[str, Any]) -> str:
@@ -135,9 +173,11 @@ def record(
     descriptor: Mapping[str, Any] | None,
     name: str | None,
     description: str | None,
+    said: bool = False,
 ) -> SourceRecord:
     """The record of a capture, or ``invalid_request``, ``not_canonical``, ``source_too_large`` (limit 256 KiB)."""
     remote_refs: tuple[str, ...] | None = None
+    test_run: TestReportFacts | None = None
     read_by: str | None = None
     assurance: Assurance = "caller_supplied"
     if source_type == "content":
@@ -163,7 +203,11 @@ def record(
             remote_refs = facts.remote_refs
             if source_id is not None and not source_id.startswith(f"{facts.oid}@"):
                 raise _invalid("source_id", "must_begin_with_the_commit_id")
-        if who.host is not None:
+        if isinstance(facts, TestReportFacts) and facts.commit is not None:
+            test_run = facts
+        if isinstance(facts, UrlFacts):
+            assurance = "referenced"
+        elif who.host is not None and not said:
             assurance, read_by = "host_read", who.host
         else:
             derived += "-said"
@@ -175,7 +219,7 @@ def record(
         scope_id=scope_id,
         source_type=source_type,
         source_id=source_id or derived,
-        materialization="captured",
+        materialization="referenced" if assurance == "referenced" else "captured",
         assurance=assurance,
         read_by=read_by,
         media_type=media_type,
@@ -185,6 +229,7 @@ def record(
         remote_refs=remote_refs,
         body=body,
         sha256=hashlib.sha256(body).digest(),
+        test_run=test_run,
     )
 
 

@@ -13,10 +13,14 @@ ASSURANCE: Final = {"host_read": 1, "caller_supplied": 2, "referenced": 3}
 MATERIALIZATION: Final = {"captured": 1, "referenced": 2}
 IDENTITY: Final = {"asserted": 1, "authenticated": 2}
 CITATION_KIND: Final = {"source": 1, "artifact": 2}
+VERDICT: Final = {"accepted": 1, "declined": 2}
+COMMIT_BASIS: Final = {"report": 1, "said": 2}
 
 ASSURANCE_WORD: Final = {code: word for word, code in ASSURANCE.items()}
 MATERIALIZATION_WORD: Final = {code: word for word, code in MATERIALIZATION.items()}
 IDENTITY_WORD: Final = {code: word for word, code in IDENTITY.items()}
+VERDICT_WORD: Final = {code: word for word, code in VERDICT.items()}
+COMMIT_BASIS_WORD: Final = {code: word for word, code in COMMIT_BASIS.items()}
 
 
 def source_key(source_type: str, source_id: str) -> bytes:

@@ -6,14 +6,27 @@ Reading only. The checkout is compared by the host that has it (see ``relation``
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from passdown.handoff import store
+from passdown.handoff import store, test_run_store
+from passdown.handoff.acknowledgement_operations import Acknowledgements
+from passdown.handoff.acknowledgements import PREPARED, acknowledgements
 from passdown.handoff.evidence import Resolved, resolve
-from passdown.handoff.models import ArtifactRef, HandoffContent, PreparedHandoff, Recorder, handoff_ref
+from passdown.handoff.models import (
+    SHOWN_RUNS,
+    ArtifactRef,
+    HandoffContent,
+    PreparedHandoff,
+    Recorder,
+    handoff_ref,
+)
 from passdown.handoff.operations import ContinueAnswer, ContinueHandoffAsk, ExactTarget, PreparedTarget
+from passdown.handoff.relation import commit_of
 from passdown.handoff.revisions import content_value, require_own, to_head
 from passdown.handoff.rules import (
+    CitationValue,
     Head,
     cited,
     content_bytes,
@@ -24,6 +37,7 @@ from passdown.handoff.rules import (
     objective_relation,
     rests_on,
 )
+from passdown.handoff.test_run_store import TestRunRow
 from passdown.kernel import limits
 from passdown.kernel.errors import PassdownError
 from passdown.kernel.operations import Principal
@@ -41,6 +55,8 @@ class _Selected:
     row: store.RevisionRow | None
     resolved: Resolved
     superseded: bool
+    receipts: Acknowledgements | None = None
+    runs: Mapping[str, Sequence[TestRunRow]] = field(default_factory=dict)
 
 
 class Continuation:
@@ -76,7 +92,10 @@ def _select(session: Session, ask: ContinueHandoffAsk) -> _Selected:
         if digest != prepared.content_digest:
             raise PassdownError("prepared_digest_mismatch", expected=prepared.content_digest, actual=digest)
         resolved = resolve(session, ask.scope_id, head, cited(value))
-        return _Selected(head, prepared.content, digest, None, None, resolved, _has_passed(session, prepared, head))
+        receipts = acknowledgements(session, ask.scope_id, digest=digest, revision=PREPARED, artifact_id="")
+        passed = _has_passed(session, prepared, head)
+        runs = _runs(session, ask.scope_id, value)
+        return _Selected(head, prepared.content, digest, None, None, resolved, passed, receipts, runs)
     if isinstance(ask.target, ExactTarget):
         require_own(session, head, ask.target.handoff_ref, "target.handoff_ref")
         wanted = ask.target.handoff_ref.revision
@@ -90,9 +109,12 @@ def _select(session: Session, ask: ContinueHandoffAsk) -> _Selected:
     content = content_value(row)
     resolved = resolve(session, ask.scope_id, head, cited(dump(content)))
     ref = handoff_ref(row.artifact_id, row.revision)
-    return _Selected(
-        head, content, row.content_digest, ref, row, resolved, superseded=head is None or wanted != head.revision
+    receipts = acknowledgements(
+        session, ask.scope_id, digest=row.content_digest, revision=row.revision, artifact_id=row.artifact_id
     )
+    superseded = head is None or wanted != head.revision
+    runs = _runs(session, ask.scope_id, dump(content))
+    return _Selected(head, content, row.content_digest, ref, row, resolved, superseded, receipts, runs)
 
 
 def _has_passed(session: Session, prepared: PreparedHandoff, head: Head | None) -> bool:
@@ -100,6 +122,31 @@ def _has_passed(session: Session, prepared: PreparedHandoff, head: Head | None) 
     if head is None or to_head(prepared.base, "target.prepared.base") == head:
         return False
     return store.revision_digest(session, prepared.scope_id, head.revision) != prepared.content_digest
+
+
+def _evidence(selected: _Selected, citation: CitationValue) -> dict[str, Any]:
+    """One citation for a reader; a commit with the test runs that name it."""
+    oid = commit_of(citation)
+    runs = selected.runs.get(oid, []) if oid else []
+    checks = [
+        {
+            "source_ref": {"source_type": run.source_type, "source_id": run.source_id},
+            "assurance": run.assurance,
+            "commit_basis": run.commit_basis,
+            "tests": run.tests,
+            "failures": run.failures,
+            "errors": run.errors,
+            "skipped": run.skipped,
+        }
+        for run in runs[:SHOWN_RUNS]
+    ]
+    shown = selected.resolved.view(citation)
+    return {**shown, "checks": tuple(checks) if oid else None, "checks_total": len(runs)}
+
+
+def _runs(session: Session, scope_id: str, content: dict[str, Any]) -> Mapping[str, Sequence[TestRunRow]]:
+    oids = [oid for oid in map(commit_of, cited(content)) if oid is not None]
+    return test_run_store.runs_of(session, scope_id, oids) if oids else {}
 
 
 def _answer(ask: ContinueHandoffAsk, selected: _Selected) -> ContinueAnswer:
@@ -116,6 +163,7 @@ def _answer(ask: ContinueHandoffAsk, selected: _Selected) -> ContinueAnswer:
         superseded=selected.superseded,
         relation=ask.workspace.relation if ask.workspace else None,
         files_gone=bool(uncommitted and uncommitted.gone),
+        files_elsewhere=bool(uncommitted and uncommitted.elsewhere),
     )
     row = selected.row
     support = [] if value is None else rests_on(value)
@@ -135,13 +183,14 @@ def _answer(ask: ContinueHandoffAsk, selected: _Selected) -> ContinueAnswer:
             if row
             else None,
             "evidence_checks": tuple(checks),
-            "evidence": tuple(selected.resolved.view(citation) for citation in citations),
+            "evidence": tuple(_evidence(selected, citation) for citation in citations),
             "unproved": content is not None
             and is_unproved(content.disposition, map(selected.resolved.assurance, support)),
             "objective_relation": objective_relation(content.objective if content else "", ask.current_objective),
             "workspace": ask.workspace,
             "next_action_usable": not reasons,
             "next_action_reasons": tuple(reasons),
+            "acknowledgements": selected.receipts,
         },
         strict=False,
     )

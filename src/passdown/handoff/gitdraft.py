@@ -38,6 +38,26 @@ _WORDS: Final[Mapping[str, Mapping[Locale, str]]] = {
         "en": "A folder could not be opened: what is uncommitted in it is not known.",
         "zh-CN": "有文件夹无法打开：其中未提交的内容未知。",
     },
+    "unread_file": {
+        "en": "A file could not be read: its content is not known here.",
+        "zh-CN": "有文件无法读取：此处不知道其内容。",
+    },
+    "submodule": {
+        "en": "A submodule is checked out: what is uncommitted inside it was not read.",
+        "zh-CN": "有已检出的子模块：其中未提交的内容未读取。",
+    },
+    "nested": {
+        "en": "A repository inside this one was not read.",
+        "zh-CN": "此仓库内部的另一个仓库未读取。",
+    },
+    "rules": {
+        "en": "A file of git's rules was not read: paths that it would ignore may be listed.",
+        "zh-CN": "有 git 规则文件未读取：可能列出了按其规则应忽略的路径。",
+    },
+    "doubtful": {
+        "en": "{count} of the uncommitted paths may only look changed: a filter was not run, or line ends differ.",
+        "zh-CN": "未提交的路径中有 {count} 个可能只是看起来有改动：过滤器未运行，或行尾不同。",
+    },
     "clean_but": {
         "en": "Nothing that could be read is uncommitted.",
         "zh-CN": "在可以读取的范围内没有未提交的改动。",
@@ -48,6 +68,17 @@ _WORDS: Final[Mapping[str, Mapping[Locale, str]]] = {
     },
 }
 
+
+_NOTED: Final[Mapping[str, frozenset[str]]] = {
+    "unread": frozenset({"unreadable_folder"}),
+    "unread_file": frozenset({"unreadable_file"}),
+    "submodule": frozenset({"submodule_not_entered"}),
+    "nested": frozenset({"nested_repository_not_read"}),
+    "rules": frozenset({"user_config_unreadable", "repository_excludes_not_read", "repository_attributes_not_read"}),
+}
+"""The omission that each note of a status becomes."""
+_MAY_HIDE: Final = frozenset({"unreadable_folder", "submodule_not_entered"})
+"""With these, a worktree without a change is not said to be clean."""
 
 _FROM_GIT: Final = re.compile(
     "|".join(
@@ -61,23 +92,31 @@ _FROM_GIT: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class GitFacts:
-    """What the host read: commit descriptors newest first, tag names by commit id, the worktree descriptor."""
+    """What the host read: commit descriptors newest first, tag names by commit id, the worktree descriptor.
+
+    ``notes`` are those of the status, and ``doubtful`` counts the paths that may only look changed.
+    """
 
     commits: Sequence[Mapping[str, Any]]
     tags: Mapping[str, Sequence[str]]
     worktree: Mapping[str, Any]
     shallow: bool
     more_history: bool
-    unread_folders: bool = False
+    notes: Sequence[str] = ()
+    doubtful: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class GitDraft:
-    """Members for ``hand_off_now``: statements and omissions with inline citations, and the evidence they cite."""
+    """Members for ``hand_off_now``: statements and omissions with inline citations, and the evidence they cite.
+
+    The last statement is the one about the worktree; ``is_dirty`` says that something is uncommitted in it.
+    """
 
     state: tuple[dict[str, Any], ...]
     omissions: tuple[dict[str, Any], ...]
     evidence: tuple[dict[str, Any], ...]
+    is_dirty: bool
 
 
 def commit_label(oid: str) -> str:
@@ -135,7 +174,7 @@ def draft(facts: GitFacts, locale: Locale) -> GitDraft:
         for commit in facts.commits
     ]
     text = worktree_text(facts.worktree, locale)
-    if facts.unread_folders and text == _WORDS["clean"][locale]:
+    if _MAY_HIDE.intersection(facts.notes) and text == _WORDS["clean"][locale]:
         text = _WORDS["clean_but"][locale]
     state.append({"text": text, "citations": _inline(WORKTREE_LABEL)})
     omissions: list[dict[str, Any]] = []
@@ -145,9 +184,14 @@ def draft(facts: GitFacts, locale: Locale) -> GitDraft:
         omissions.append({"text": _WORDS["earlier"][locale], "citation": None})
     if facts.shallow:
         omissions.append({"text": _WORDS["shallow"][locale], "citation": None})
-    if facts.unread_folders:
-        omissions.append({"text": _WORDS["unread"][locale], "citation": _inline(WORKTREE_LABEL)[0]})
+    for key, notes in _NOTED.items():
+        if notes.intersection(facts.notes):
+            omissions.append({"text": _WORDS[key][locale], "citation": _inline(WORKTREE_LABEL)[0]})
+    if facts.doubtful:
+        text = _WORDS["doubtful"][locale].format(count=facts.doubtful)
+        omissions.append({"text": text, "citation": _inline(WORKTREE_LABEL)[0]})
     if facts.worktree["omitted_paths"]:
         text = _WORDS["not_listed"][locale].format(count=facts.worktree["omitted_paths"])
         omissions.append({"text": text, "citation": _inline(WORKTREE_LABEL)[0]})
-    return GitDraft(tuple(state), tuple(omissions), tuple(evidence))
+    is_dirty = bool(facts.worktree["entries"] or facts.worktree["omitted_paths"])
+    return GitDraft(tuple(state), tuple(omissions), tuple(evidence), is_dirty)

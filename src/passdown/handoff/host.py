@@ -12,16 +12,26 @@ from typing import Any, TypeVar
 from passdown.git.facts import Commit, StatusEntry, WorktreeStatus
 from passdown.git.reader import GitReader
 from passdown.git.recheck import recheck
-from passdown.handoff.facts import AUTHOR_CHARS, PATH_CHARS, SUBJECT_CHARS, WorktreeFacts
-from passdown.handoff.operations import MAX_CHANGED_PATHS, UncommittedFiles, Workspace
+from passdown.git.state import load_state
+from passdown.handoff.facts import (
+    AUTHOR_CHARS,
+    MAX_PARENTS,
+    MAX_REMOTE_REFS,
+    PATH_CHARS,
+    REF_CHARS,
+    SUBJECT_CHARS,
+    WorktreeFacts,
+)
+from passdown.handoff.operations import MAX_CHANGED_PATHS, PathRemark, UncommittedFiles, Workspace
 from passdown.handoff.relation import combine, deciding_commits
+from passdown.handoff.uncommitted import compare
 from passdown.kernel import limits
 from passdown.kernel.canonical import canonical_bytes
+from passdown.kernel.errors import PassdownError
 from passdown.kernel.text import LINE_END, nfc
 from passdown.kernel.wire import build, validate
 
 T = TypeVar("T")
-MAX_REMOTE_REFS = 100
 REMOTE_REFS_BYTES = 64 * 1024
 """Bytes of a body that the names of remote-tracking refs may take."""
 
@@ -50,10 +60,16 @@ def commit_descriptor(commit: Commit, remote_refs: Sequence[str]) -> dict[str, A
     paths = [
         {"path": item.path, "added": item.added, "deleted": item.deleted} for item in commit.paths if _fits(item.path)
     ]
-    refs = [name for name in remote_refs[:MAX_REMOTE_REFS] if len(nfc(name)) <= 1_024]
+    refs = [name for name in remote_refs if len(nfc(name)) <= REF_CHARS]
+    listed = _fitting(refs[:MAX_REMOTE_REFS], REMOTE_REFS_BYTES)
+    counts = {}
+    if len(commit.parents) > MAX_PARENTS:
+        counts["parents_total"] = len(commit.parents)
+    if len(listed) < len(remote_refs):
+        counts["remote_refs_total"] = len(remote_refs)
     header = {
         "oid": commit.oid,
-        "parents": list(commit.parents[:256]),
+        "parents": list(commit.parents[:MAX_PARENTS]),
         "author": {
             "name": _line(commit.author_name, AUTHOR_CHARS),
             "time": commit.author_time,
@@ -68,7 +84,8 @@ def commit_descriptor(commit: Commit, remote_refs: Sequence[str]) -> dict[str, A
         "subject_chars": len(nfc(commit.subject)),
         "paths": [],
         "paths_total": commit.paths_total,
-        "remote_refs": _fitting(refs, REMOTE_REFS_BYTES),
+        "remote_refs": listed,
+        **counts,
     }
     return header | {"paths": _fitting(paths[: limits.COMMIT_PATHS], _left(header))}
 
@@ -85,11 +102,11 @@ def _entry(entry: StatusEntry) -> dict[str, Any]:
         "staged": entry.staged,
         "size": entry.size,
         "sha256": entry.sha256,
-    }
+    } | ({} if entry.mode is None else {"mode": entry.mode})
 
 
-def worktree_descriptor(status: WorktreeStatus) -> dict[str, Any]:
-    """Every uncommitted path without content, as ``WorktreeFacts`` has it."""
+def worktree_descriptor(status: WorktreeStatus, instance_id: str | None = None) -> dict[str, Any]:
+    """Every uncommitted path without content, as ``WorktreeFacts`` has it; ``instance_id`` names the worktree."""
     found = [_entry(entry) for entry in status.entries if _fits(entry.path)][: limits.WORKTREE_PATHS]
     total = status.omitted_paths + len(status.entries)
     header: dict[str, Any] = {
@@ -97,6 +114,7 @@ def worktree_descriptor(status: WorktreeStatus) -> dict[str, Any]:
         "entries": [],
         "omitted_paths": total,
         "omitted_bytes": status.omitted_bytes,
+        "workspace_instance_id": instance_id,
     }
     entries = _fitting(found, _left(header))
     return header | {"entries": entries, "omitted_paths": total - len(entries)}
@@ -107,6 +125,19 @@ class Checkout:
 
     def __init__(self, git: GitReader) -> None:
         self.git = git
+
+    @property
+    def instance_id(self) -> str | None:
+        """The opaque name of this worktree; None where it was never bound, or is a copy."""
+        try:
+            state = load_state(self.git.repository).state
+        except PassdownError:  # a damaged record names nothing
+            return None
+        return state.workspace_instance_id if state else None
+
+    def worktree(self) -> dict[str, Any]:
+        """Descriptor of everything that is uncommitted here."""
+        return worktree_descriptor(self.git.status(), self.instance_id)
 
     def commit(self, name: str) -> dict[str, Any]:
         """Descriptor of one commit, or ``git_object_not_found``: an invented id has nothing to read."""
@@ -128,37 +159,39 @@ class Checkout:
         status = self.git.status()
         oids = deciding_commits(content)
         found = self.git.relations(oids, status.head) if oids else {}
-        paths = [nfc(entry.path) for entry in status.entries if _fits(entry.path)]
+        relation, cause = combine([found[oid] for oid in oids])
+        listed = [entry for entry in status.entries if _fits(entry.path)][:MAX_CHANGED_PATHS]
         return build(
             Workspace,
             head=status.head,
             dirty=not status.clean,
-            relation=combine([found[oid] for oid in oids]),
-            changed_paths=tuple(paths[:MAX_CHANGED_PATHS]),
+            relation=relation,
+            unknown_because=cause,
+            changed_paths=tuple(nfc(entry.path) for entry in listed),
             uncommitted=None if recorded is None else self._uncommitted(recorded),
+            remarks=tuple(
+                PathRemark(path=entry.path, remark=entry.doubt) for entry in listed if entry.doubt is not None
+            ),
+            notes=status.notes,
         )
 
     def _uncommitted(self, recorded: WorktreeFacts) -> UncommittedFiles:
-        """Compare by content: a file that was committed since is still there."""
-        found = recheck(self.git.repository.worktree, [entry.path for entry in recorded.entries])
-        present, not_recorded = 0, recorded.omitted_paths
-        changed: list[str] = []
-        gone: list[str] = []
-        for entry in recorded.entries:
-            now = found[entry.path]
-            is_gone = now.kind == "gone"
-            # A path that was only taken out of the index is deleted too, but its bytes lay there and were read.
-            if entry.status == "deleted" and entry.size is None:
-                present, changed = (present + 1, changed) if is_gone else (present, [*changed, entry.path])
-            elif is_gone:
-                gone.append(entry.path)
-            elif entry.sha256 is None or now.sha256 is None:
-                not_recorded += 1
-            elif now.sha256 == entry.sha256:
-                present += 1
-            else:
-                changed.append(entry.path)
-        return UncommittedFiles(present=present, changed=tuple(changed), gone=tuple(gone), not_recorded=not_recorded)
+        wanted = [(entry.path, entry.sha256) for entry in recorded.entries]
+        found = compare(
+            recorded.entries,
+            recheck(self.git.repository.worktree, wanted),
+            executable_bits=self.git.has_executable_bits,
+            behind_filters=self.git.behind_filters,
+        )
+        there = recorded.workspace_instance_id
+        return UncommittedFiles(
+            present=found.present,
+            changed=tuple(found.changed),
+            gone=tuple(found.gone),
+            not_recorded=recorded.omitted_paths + found.not_compared,
+            elsewhere=there is not None and there != self.instance_id,
+            remarks=tuple(PathRemark(path=path, remark=found.remarks[path]) for path in sorted(found.remarks)),
+        )
 
 
 def worktree_facts(descriptor: Mapping[str, Any] | None) -> WorktreeFacts | None:

@@ -12,13 +12,13 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Discriminator, Field, Tag
 
 from passdown.kernel import limits
-from passdown.kernel.wire import TAG, Digest, Identifier, Revision, Wire, identifier, text
+from passdown.kernel.wire import TAG, Count, Digest, Identifier, Revision, Wire, identifier, text
 
 HANDOFF_SCHEMA: Final = "powercontext.handoff.v1"
 PREPARED_SCHEMA: Final = "powercontext.prepared-handoff.v1"
 HANDOFF_FAMILY: Final = "handoff"
 
-SourceType = Literal["content", "git_commit", "file", "worktree"]
+SourceType = Literal["content", "git_commit", "file", "worktree", "test_report", "document", "url"]
 Disposition = Literal["continuable", "blocked", "complete"]
 Assurance = Literal["host_read", "caller_supplied", "referenced"]
 Materialization = Literal["captured", "referenced"]
@@ -170,6 +170,36 @@ class EvidenceView(Wire):
     readable: bool
     read_by: str | None
     remote_refs: tuple[str, ...] | None
+
+
+SHOWN_RUNS: Final = 16
+"""Test runs that are listed with a commit; more are counted."""
+
+
+class TestRun(Wire):
+    """A stored test report that names a commit: the counts, and whether the report or somebody named it."""
+
+    __test__ = False  # the test runner is not meant
+
+    source_ref: SourceRef
+    assurance: Assurance
+    commit_basis: Literal["report", "said"]
+    tests: Count
+    failures: Count
+    errors: Count
+    skipped: Count
+
+
+class ContinueEvidence(EvidenceView):
+    """Evidence with what was checked of it.
+
+    *Committed* is that the source is a commit, *pushed* that ``remote_refs`` is not empty, *checked* that ``checks``
+    has a run: three facts, and none follows from another. ``checks`` is null for what is no commit; the newest come
+    first.
+    """
+
+    checks: Annotated[tuple[TestRun, ...], Field(max_length=SHOWN_RUNS)] | None
+    checks_total: Count
 
 
 class EvidenceCheck(Wire):

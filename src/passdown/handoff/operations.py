@@ -11,118 +11,31 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from passdown.handoff.acknowledgement_operations import ACKNOWLEDGEMENT_OPERATIONS, Acknowledgements
+from passdown.handoff.diff_operations import DIFF_OPERATIONS
+from passdown.handoff.export_operations import EXPORT_OPERATIONS
 from passdown.handoff.facts import Oid, PathText
 from passdown.handoff.models import (
     ArtifactRef,
-    Assurance,
     Citation,
+    ContinueEvidence,
     Disposition,
     Draft,
     DraftOmission,
     DraftStatement,
     EvidenceCheck,
-    EvidenceView,
     HandoffContent,
-    Label,
-    Materialization,
     Objective,
     PreparedHandoff,
     Recorder,
     SourceRef,
-    SourceType,
     by_kind,
 )
+from passdown.handoff.recover_operations import RECOVER_OPERATIONS
+from passdown.handoff.source_operations import MAX_EVIDENCE, SOURCE_OPERATIONS, InlineEvidence
 from passdown.kernel import limits
 from passdown.kernel.operations import Op
-from passdown.kernel.wire import TAG, Count, Cursor, Description, Digest, Identifier, Limit, Name, Wire, identifier
-
-
-class CaptureSourceAsk(Wire):
-    """``content`` is the body of a ``content`` source (text or any JSON); the reader types give ``descriptor``.
-
-    ``source_id`` left out is derived from the content, so the same fact captured twice is one source.
-    """
-
-    scope_id: Identifier
-    source_type: SourceType
-    source_id: Annotated[str, identifier(limits.SOURCE_ID)] | None = None
-    content: Any = None
-    descriptor: dict[str, Any] | None = None
-    name: Name | None = None
-    description: Description | None = None
-
-
-class Source(Wire):
-    """A captured source. ``content`` or ``descriptor`` is its body; ``sha256`` covers the stored body bytes."""
-
-    scope_id: Identifier
-    source_ref: SourceRef
-    materialization: Materialization
-    assurance: Assurance
-    read_by: str | None
-    media_type: str
-    name: str | None
-    description: str | None
-    label: str
-    size: Count
-    sha256: str
-    content: Any
-    descriptor: dict[str, Any] | None
-    recorded_at: str
-    recorded_by: Recorder
-
-
-class CaptureSourceAnswer(Wire):
-    """``replayed`` is true when the same identity with the same content was there already."""
-
-    source: Source
-    replayed: bool
-
-
-class GetSourceAsk(Wire):
-    scope_id: Identifier
-    source_ref: SourceRef
-
-
-class GetSourceAnswer(Wire):
-    source: Source
-
-
-class ListSourcesAsk(Wire):
-    scope_id: Identifier
-    cursor: Cursor | None = None
-    limit: Limit = limits.LIST_DEFAULT
-
-
-class SourceSummary(Wire):
-    """A source without its body."""
-
-    source_ref: SourceRef
-    assurance: Assurance
-    label: str
-    size: Count
-    sha256: str
-    recorded_at: str
-
-
-class ListSourcesAnswer(Wire):
-    sources: tuple[SourceSummary, ...]
-    next_cursor: str | None
-
-
-class InlineEvidence(Wire):
-    """Evidence that is captured with the request; statements cite it as ``{"kind": "inline", "label": ...}``."""
-
-    label: Label
-    source_type: SourceType
-    source_id: Annotated[str, identifier(limits.SOURCE_ID)] | None = None
-    content: Any = None
-    descriptor: dict[str, Any] | None = None
-    name: Name | None = None
-    description: Description | None = None
-
-
-MAX_EVIDENCE: Final = 256
+from passdown.kernel.wire import TAG, Count, Cursor, Digest, Identifier, Limit, Wire
 
 
 def _offered_kind(value: Any) -> str:
@@ -180,7 +93,10 @@ class CommitAnswer(Wire):
 
 
 class HandOffNowAsk(Wire):
-    """Content with its evidence in one call. ``expected_base`` refuses when somebody committed in between."""
+    """Content with its evidence in one call.
+
+    ``expected_base`` refuses when somebody committed in between, ``expect_first`` when there is any handoff yet.
+    """
 
     scope_id: Identifier
     objective: Objective
@@ -190,6 +106,7 @@ class HandOffNowAsk(Wire):
     next_action: DraftStatement | None = None
     omissions: Annotated[tuple[DraftOmission, ...], Field(max_length=limits.OMISSIONS)] = ()
     expected_base: ArtifactRef | None = None
+    expect_first: bool = False
     commit: bool
 
 
@@ -227,23 +144,66 @@ Relation = Literal["aligned", "ahead", "behind", "diverged", "unknown"]
 MAX_CHANGED_PATHS: Final = 2_000
 
 
+class PathRemark(Wire):
+    """Why a path may be less different than its bytes say.
+
+    ``line_endings`` it holds CR LF or, compared with a recorded file, only its line ends differ; ``filter_not_run`` it
+    passes through a filter such as LFS, which is never run; ``mode`` its bytes are the recorded ones, but it has become
+    executable, is no longer, or is a link and was none.
+    """
+
+    path: PathText
+    remark: Literal["filter_not_run", "line_endings", "mode"]
+
+
+Remarks = Annotated[tuple[PathRemark, ...], Field(max_length=MAX_CHANGED_PATHS)]
+
+
 class UncommittedFiles(Wire):
-    """What became of the files that were uncommitted when the handoff was written."""
+    """What became of the files that were uncommitted when the handoff was written. ``remarks`` are about ``changed``.
+
+    ``elsewhere`` is true when they lay in another worktree than the one that was compared: what is not here may be
+    there still.
+    """
 
     present: Count
     changed: Annotated[tuple[PathText, ...], Field(max_length=MAX_CHANGED_PATHS)]
     gone: Annotated[tuple[PathText, ...], Field(max_length=MAX_CHANGED_PATHS)]
     not_recorded: Count
+    elsewhere: bool = False
+    remarks: Remarks = ()
+
+
+UnknownBecause = Literal["no_commit_cited", "commit_missing", "shallow", "no_head"]
+WorkspaceNote = Literal[
+    "filter_not_run",
+    "line_endings",
+    "nested_repository_not_read",
+    "repository_attributes_not_read",
+    "repository_excludes_not_read",
+    "submodule_not_entered",
+    "unreadable_file",
+    "unreadable_folder",
+    "user_config_unreadable",
+]
 
 
 class Workspace(Wire):
-    """What the host computed of its own checkout. ``changed_paths`` differ from HEAD now."""
+    """What the host computed of its own checkout. ``changed_paths`` differ from HEAD now, ``remarks`` are about them.
+
+    ``unknown_because`` is given with the relation ``unknown`` by hosts that can tell: no commit is cited, this
+    repository lacks one, its history is cut off, or there is no commit here yet. ``notes`` say what of the worktree was
+    not read, so that it may hold more than is told here.
+    """
 
     head: Oid | None
     dirty: bool
     relation: Relation
     changed_paths: Annotated[tuple[PathText, ...], Field(max_length=MAX_CHANGED_PATHS)]
     uncommitted: UncommittedFiles | None = None
+    unknown_because: UnknownBecause | None = None
+    remarks: Remarks = ()
+    notes: Annotated[tuple[WorkspaceNote, ...], Field(max_length=16)] = ()
 
 
 class ContinueHandoffAsk(Wire):
@@ -265,6 +225,7 @@ NotUsable = Literal[
     "relation_unknown",
     "diverged",
     "uncommitted_files_gone",
+    "uncommitted_files_elsewhere",
 ]
 
 
@@ -283,12 +244,13 @@ class ContinueAnswer(Wire):
     recorded_at: str | None
     recorded_by: Recorder | None
     evidence_checks: tuple[EvidenceCheck, ...]
-    evidence: tuple[EvidenceView, ...]
+    evidence: tuple[ContinueEvidence, ...]
     unproved: bool
     objective_relation: Literal["same", "different", "not_given"]
     workspace: Workspace | None
     next_action_usable: bool
     next_action_reasons: tuple[NotUsable, ...]
+    acknowledgements: Acknowledgements | None
 
 
 class GetHandoffAsk(Wire):
@@ -313,6 +275,7 @@ class CommittedHandoff(Wire):
 
 class GetHandoffAnswer(Wire):
     handoff: CommittedHandoff
+    acknowledgements: Acknowledgements
 
 
 class ListRevisionsAsk(Wire):
@@ -328,6 +291,8 @@ class RevisionSummary(Wire):
     disposition: Disposition
     recorded_at: str
     recorded_by: Recorder
+    accepted: Count
+    declined: Count
 
 
 class ListRevisionsAnswer(Wire):
@@ -337,36 +302,6 @@ class ListRevisionsAnswer(Wire):
     next_cursor: str | None
 
 
-CAPTURE_SOURCE: Final = Op(
-    "capture_source",
-    "/v1/sources/capture",
-    CaptureSourceAsk,
-    CaptureSourceAnswer,
-    ("source_conflict", "source_too_large", "not_canonical"),
-    "append",
-    "Store one immutable piece of evidence in a workstream.",
-    "policy",
-)
-GET_SOURCE: Final = Op(
-    "get_source",
-    "/v1/sources/get",
-    GetSourceAsk,
-    GetSourceAnswer,
-    ("source_not_found",),
-    "read",
-    "Read one source with its body.",
-    "default",
-)
-LIST_SOURCES: Final = Op(
-    "list_sources",
-    "/v1/sources/list",
-    ListSourcesAsk,
-    ListSourcesAnswer,
-    ("invalid_cursor",),
-    "read",
-    "List the sources of a workstream, in the order of the revision that was current when they were captured.",
-    "default",
-)
 PREPARE_HANDOFF: Final = Op(
     "prepare_handoff",
     "/v1/handoff/prepare",
@@ -460,9 +395,8 @@ LIST_HANDOFF_REVISIONS: Final = Op(
 )
 
 OPERATIONS: Final[tuple[Op[Any, Any], ...]] = (
-    CAPTURE_SOURCE,
-    GET_SOURCE,
-    LIST_SOURCES,
+    *SOURCE_OPERATIONS,
+    *ACKNOWLEDGEMENT_OPERATIONS,
     PREPARE_HANDOFF,
     FINALIZE_HANDOFF,
     COMMIT_HANDOFF,
@@ -470,4 +404,7 @@ OPERATIONS: Final[tuple[Op[Any, Any], ...]] = (
     CONTINUE_HANDOFF,
     GET_HANDOFF,
     LIST_HANDOFF_REVISIONS,
+    *RECOVER_OPERATIONS,
+    *DIFF_OPERATIONS,
+    *EXPORT_OPERATIONS,
 )

@@ -2,16 +2,19 @@
 
 The commits that the next action cites decide; without any, those of the state. Branch names take no part. With several
 commits the most careful answer wins: ``diverged`` over ``unknown`` over ``behind``; HEAD on one of them while it
-descends from all others is ``aligned``; HEAD beyond all of them is ``ahead``.
+descends from all others is ``aligned``; HEAD beyond all of them is ``ahead``. What is unknown has one cause, the one
+that is hardest to mend: what is missing may still be missing when more history is fetched.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 Relation = Literal["aligned", "ahead", "behind", "diverged", "unknown"]
-Ancestry = Literal["same", "ahead", "behind", "diverged", "unknown"]
+Ancestry = Literal["same", "ahead", "behind", "diverged", "no_head", "commit_missing", "shallow"]
+UnknownBecause = Literal["no_commit_cited", "commit_missing", "shallow", "no_head"]
+_CAUSES: Final[tuple[UnknownBecause, ...]] = ("no_head", "commit_missing", "shallow")
 
 
 def commit_of(citation: Mapping[str, Any]) -> str | None:
@@ -33,15 +36,18 @@ def deciding_commits(content: Mapping[str, Any]) -> list[str]:
     return []
 
 
-def combine(ancestry: Sequence[Ancestry]) -> Relation:
-    """One relation from how HEAD stands to each deciding commit."""
-    careful: tuple[Relation, ...] = ("diverged", "unknown", "behind")
-    for word in careful:
-        if word in ancestry:
-            return word
+def combine(ancestry: Sequence[Ancestry]) -> tuple[Relation, UnknownBecause | None]:
+    """One relation from how HEAD stands to each deciding commit, and with ``unknown`` why."""
+    if "diverged" in ancestry:
+        return "diverged", None
     if not ancestry:
-        return "unknown"
-    return "aligned" if "same" in ancestry else "ahead"
+        return "unknown", "no_commit_cited"
+    for cause in _CAUSES:
+        if cause in ancestry:
+            return "unknown", cause
+    if "behind" in ancestry:
+        return "behind", None
+    return ("aligned" if "same" in ancestry else "ahead"), None
 
 
 def worktree_citation(content: Mapping[str, Any]) -> Mapping[str, Any] | None:

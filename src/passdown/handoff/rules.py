@@ -179,6 +179,7 @@ def next_action_reasons(
     superseded: bool,
     relation: str | None,
     files_gone: bool,
+    files_elsewhere: bool = False,
 ) -> list[str]:
     """Why the next action must not be followed as it stands; empty means usable.
 
@@ -198,5 +199,5 @@ def next_action_reasons(
     elif relation == "diverged":
         reasons.append("diverged")
     if files_gone:
-        reasons.append("uncommitted_files_gone")
+        reasons.append("uncommitted_files_elsewhere" if files_elsewhere else "uncommitted_files_gone")
     return reasons

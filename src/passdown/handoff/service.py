@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 
-from passdown.handoff import drafts, store
-from passdown.handoff.capture import SourceRecord
+from passdown.handoff import acknowledgement_store, drafts, store
+from passdown.handoff.acknowledgement_operations import Acknowledgements
+from passdown.handoff.acknowledgement_store import Tally
+from passdown.handoff.acknowledgements import AcknowledgementService, acknowledgements, counted, digest_octets
 from passdown.handoff.continuation import Continuation
 from passdown.handoff.cursors import pack, unpack
 from passdown.handoff.evidence import require_readable, resolve
+from passdown.handoff.inline import capture_inline, inline_records, source_citation
 from passdown.handoff.models import (
     PREPARED_SCHEMA,
     ArtifactCitation,
@@ -18,7 +20,6 @@ from passdown.handoff.models import (
     PreparedHandoff,
     Recorder,
     SourceCitation,
-    SourceRef,
     handoff_ref,
 )
 from passdown.handoff.operations import (
@@ -30,7 +31,6 @@ from passdown.handoff.operations import (
     GetHandoffAsk,
     HandOffNowAnswer,
     HandOffNowAsk,
-    InlineEvidence,
     ListRevisionsAnswer,
     ListRevisionsAsk,
     PrepareHandoffAnswer,
@@ -38,6 +38,8 @@ from passdown.handoff.operations import (
     RevisionSummary,
 )
 from passdown.handoff.places import within
+from passdown.handoff.recovery import RecoveryService
+from passdown.handoff.review import ReviewService
 from passdown.handoff.revisions import content_value, require_own, to_head
 from passdown.handoff.rules import (
     CitationValue,
@@ -52,14 +54,15 @@ from passdown.handoff.rules import (
     reference,
     rests_on,
 )
-from passdown.handoff.sources import Captured, SourceService, capture, record_of, ref_of
+from passdown.handoff.source_operations import InlineEvidence
+from passdown.handoff.sources import SourceService, ref_of
 from passdown.kernel import limits
 from passdown.kernel.clock import Clock
 from passdown.kernel.errors import PassdownError
 from passdown.kernel.ids import IdSource
 from passdown.kernel.operations import Handler, Principal
 from passdown.kernel.timestamps import format_timestamp
-from passdown.kernel.wire import Wire, dump, validate
+from passdown.kernel.wire import dump, validate
 from passdown.storage.session import Session, Store
 
 MAX_CANDIDATES = 64
@@ -82,6 +85,9 @@ class HandoffService:
         self._max_bytes = max_bytes
         self._sources = SourceService(database, clock)
         self._continuation = Continuation(database)
+        self._acknowledgements = AcknowledgementService(database, clock)
+        self._recovery = RecoveryService(database, clock)
+        self._review = ReviewService(database)
 
     def handlers(self) -> dict[str, Handler]:
         """Operation name to handler."""
@@ -95,28 +101,32 @@ class HandoffService:
             "hand_off_now": self.hand_off_now,
             "continue_handoff": self._continuation.continue_handoff,
             "get_handoff": self.get_handoff,
+            "acknowledge_handoff": self._acknowledgements.acknowledge_handoff,
             "list_handoff_revisions": self.list_handoff_revisions,
+            "recover_draft": self._recovery.recover_draft,
+            "diff_handoffs": self._review.diff_handoffs,
+            "export_handoff": self._review.export_handoff,
         }
 
     # --- draft ----------------------------------------------------------------------------------------------------
 
     def prepare_handoff(self, who: Principal, ask: PrepareHandoffAsk) -> PrepareHandoffAnswer:
         """Capture inline evidence, gather what may be cited, and return the deterministic draft."""
-        records = _records(who, ask.scope_id, ask.evidence)
+        records = inline_records(who, ask.scope_id, ask.evidence)
         named = [(index, dump(item)) for index, item in enumerate(ask.evidence) if not isinstance(item, InlineEvidence)]
         now_us = self._clock.now_us()
 
         def work(session: Session) -> PrepareHandoffAnswer:
             head = store.head(session, ask.scope_id)
-            captured = _capture_all(session, records, who=who, now_us=now_us, head=head)
-            inline = {label: _citation(item.row) for label, item in captured.items()}
+            captured = capture_inline(session, records, who=who, now_us=now_us, head=head)
+            inline = {label: source_citation(item.row) for label, item in captured.items()}
             parts = drafts.resolve_inline(ask.state, ask.next_action, ask.omissions, inline)
             offered: list[CitationValue] = [item for _, item in named]
             offered += inline.values()
             recent = store.sources_after(
                 session, ask.scope_id, (0, b""), MAX_CANDIDATES, exactly_revision=head.revision if head else 0
             )
-            offered += [_citation(row) for row in recent]
+            offered += [source_citation(row) for row in recent]
             if head is not None:
                 offered.append({"kind": "artifact", "artifact_ref": dump(handoff_ref(head.artifact_id, head.revision))})
             distinct = list({reference(citation): citation for citation in offered}.values())
@@ -221,17 +231,17 @@ class HandoffService:
 
         With ``expected_base`` a request whose answer was lost may be sent again: it finds the revision that it made.
         """
-        records = _records(who, ask.scope_id, ask.evidence)
+        records = inline_records(who, ask.scope_id, ask.evidence)
         now_us = self._clock.now_us()
         artifact_id = self._ids.new("hnd_")
 
         def work(session: Session) -> HandOffNowAnswer:
             head = store.head(session, ask.scope_id)
-            base = head if ask.expected_base is None else to_head(ask.expected_base, "expected_base")
+            base = _expected(ask, head)
             if base != head and not ask.commit:
                 raise _conflict(head)
-            captured = _capture_all(session, records, who=who, now_us=now_us, head=head)
-            inline = {label: _citation(item.row) for label, item in captured.items()}
+            captured = capture_inline(session, records, who=who, now_us=now_us, head=head)
+            inline = {label: source_citation(item.row) for label, item in captured.items()}
             parts = drafts.resolve_inline(ask.state, ask.next_action, ask.omissions, inline)
             content = drafts.content_of(ask.objective, ask.disposition, parts)
             prepared = self._prepare(session, ask.scope_id, head, content, base=base)
@@ -251,7 +261,7 @@ class HandoffService:
     def get_handoff(self, who: Principal, ask: GetHandoffAsk) -> GetHandoffAnswer:
         """One revision with its content; without a reference the current one. ``handoff_not_found`` otherwise."""
 
-        def work(session: Session) -> tuple[store.RevisionRow, Head]:
+        def work(session: Session) -> tuple[store.RevisionRow, Head, Acknowledgements]:
             head = store.head(session, ask.scope_id)
             if ask.handoff_ref is not None:
                 require_own(session, head, ask.handoff_ref, "handoff_ref")
@@ -261,10 +271,18 @@ class HandoffService:
             row = store.revision(session, ask.scope_id, wanted)
             if row is None:
                 raise PassdownError("handoff_not_found")
-            return row, head
+            receipts = acknowledgements(
+                session,
+                ask.scope_id,
+                digest=row.content_digest,
+                revision=row.revision,
+                artifact_id=row.artifact_id,
+            )
+            return row, head, receipts
 
-        row, head = self._database.read(work)
+        row, head, receipts = self._database.read(work)
         return GetHandoffAnswer(
+            acknowledgements=receipts,
             handoff=CommittedHandoff(
                 scope_id=ask.scope_id,
                 handoff_ref=handoff_ref(row.artifact_id, row.revision),
@@ -274,17 +292,23 @@ class HandoffService:
                 recorded_at=format_timestamp(row.recorded_us),
                 recorded_by=_recorder(row),
                 is_current=row.revision == head.revision,
-            )
+            ),
         )
 
     def list_handoff_revisions(self, who: Principal, ask: ListRevisionsAsk) -> ListRevisionsAnswer:
         """One page of revisions, newest first."""
         position = unpack("revisions", ask.cursor)
         before = None if position is None else position[0]
-        rows = self._database.read(lambda session: store.revisions_before(session, ask.scope_id, before, ask.limit + 1))
+
+        def work(session: Session) -> tuple[list[store.RevisionRow], Tally]:
+            rows = store.revisions_before(session, ask.scope_id, before, ask.limit + 1)
+            digests = [digest_octets(row.content_digest) for row in rows]
+            return rows, acknowledgement_store.tally(session, ask.scope_id, digests)
+
+        rows, receipts = self._database.read(work)
         page = rows[: ask.limit]
         return ListRevisionsAnswer(
-            revisions=tuple(_summary(row) for row in page),
+            revisions=tuple(_summary(row, receipts) for row in page),
             next_cursor=pack("revisions", page[-1].revision) if len(rows) > ask.limit else None,
         )
 
@@ -293,7 +317,7 @@ def _recorder(row: store.RevisionRow) -> Recorder:
     return Recorder(principal_id=row.recorded_by, identity=row.recorded_identity)  # type: ignore[arg-type]
 
 
-def _summary(row: store.RevisionRow) -> RevisionSummary:
+def _summary(row: store.RevisionRow, receipts: Tally) -> RevisionSummary:
     content = content_value(row)
     return RevisionSummary(
         handoff_ref=handoff_ref(row.artifact_id, row.revision),
@@ -302,6 +326,7 @@ def _summary(row: store.RevisionRow) -> RevisionSummary:
         disposition=content.disposition,
         recorded_at=format_timestamp(row.recorded_us),
         recorded_by=_recorder(row),
+        **counted(receipts, row.content_digest, row.revision),
     )
 
 
@@ -309,46 +334,19 @@ def _ref(head: Head | None) -> ArtifactRef | None:
     return None if head is None else handoff_ref(head.artifact_id, head.revision)
 
 
+def _expected(ask: HandOffNowAsk, head: Head | None) -> Head | None:
+    """The base that the caller saw; without a word about it, what is current now."""
+    if ask.expect_first:
+        if ask.expected_base is not None:
+            errors = [{"field": "expect_first", "rule": "contradicts_expected_base"}]
+            raise PassdownError("invalid_request", errors=errors, error_count=1)
+        return None
+    return head if ask.expected_base is None else to_head(ask.expected_base, "expected_base")
+
+
 def _conflict(head: Head | None) -> PassdownError:
     current = _ref(head)
     return PassdownError("handoff_conflict", current=None if current is None else dump(current))
-
-
-def _citation(row: store.SourceRow) -> CitationValue:
-    return {"kind": "source", "source_ref": dump(SourceRef(source_type=row.source_type, source_id=row.source_id))}
-
-
-@dataclass(frozen=True, slots=True)
-class _Inline:
-    """What a piece of inline evidence will be stored as, and its place in the request."""
-
-    place: str
-    record: SourceRecord
-
-
-def _records(who: Principal, scope_id: str, evidence: Sequence[Wire]) -> dict[str, _Inline]:
-    """The inline pieces of ``evidence`` by label."""
-    found: dict[str, _Inline] = {}
-    for index, item in enumerate(evidence):
-        if isinstance(item, InlineEvidence):
-            place = f"evidence.{index}"
-            if item.label in found:
-                errors = [{"field": f"{place}.label", "rule": "duplicate_label"}]
-                raise PassdownError("invalid_request", errors=errors, error_count=1)
-            with within(place):
-                found[item.label] = _Inline(place, record_of(who, scope_id, item))
-    return found
-
-
-def _capture_all(
-    session: Session, records: Mapping[str, _Inline], *, who: Principal, now_us: int, head: Head | None
-) -> dict[str, Captured]:
-    after_revision = head.revision if head else 0
-    found: dict[str, Captured] = {}
-    for label, item in records.items():
-        with within(item.place):
-            found[label] = capture(session, item.record, who=who, now_us=now_us, after_revision=after_revision)
-    return found
 
 
 def _typed(citations: Iterable[CitationValue]) -> list[SourceCitation | ArtifactCitation]:

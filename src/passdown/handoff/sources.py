@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from passdown.handoff import store
+from passdown.handoff import store, test_run_store
 from passdown.handoff.capture import SourceRecord, body_value, record
 from passdown.handoff.codes import source_key
 from passdown.handoff.cursors import pack, unpack
 from passdown.handoff.models import Recorder, SourceRef
-from passdown.handoff.operations import (
+from passdown.handoff.source_operations import (
     CaptureSourceAnswer,
     CaptureSourceAsk,
     GetSourceAnswer,
@@ -39,6 +39,7 @@ def record_of(who: Principal, scope_id: str, ask: CaptureSourceAsk | InlineEvide
         descriptor=ask.descriptor,
         name=ask.name,
         description=ask.description,
+        said=ask.said,
     )
 
 
@@ -56,6 +57,8 @@ def capture(session: Session, item: SourceRecord, *, who: Principal, now_us: int
     row = store.source(session, item.scope_id, source_key(item.source_type, item.source_id))
     if row is None:
         raise PassdownError("store_not_readable", rule="missing_row")
+    if inserted and item.test_run is not None:
+        test_run_store.insert(session, item.scope_id, item.source_id, item.test_run)
     if not inserted and (row.sha256, row.media_type, row.assurance) != (item.sha256, item.media_type, item.assurance):
         raise PassdownError("source_conflict", current_sha256=row.sha256.hex(), current_assurance=row.assurance)
     return Captured(row, not inserted)

@@ -13,4 +13,6 @@ STATUS_SYMBOLS: Final[Mapping[str, str]] = {
     "no_handoff": "○",
     "unknown": "?",
     "complete": "✓",
+    "accepted": "✓",
+    "declined": "✗",
 }

@@ -89,6 +89,20 @@ WORKSTREAM_REVISIONS: Final = _table(
 REPLAYS: Final = _table("pd_replays", "request_key", "request_key body_sha256 answer recorded_us", wide=True)
 TOKEN_LIMITS: Final = _table("pd_token_limits", "token_id kind name", "token_id kind name")
 
+ACKNOWLEDGEMENTS: Final = _table(
+    "pd_acknowledgements",
+    "scope_id content_digest revision receipt_key",
+    "scope_id content_digest revision receipt_key verdict body recorded_us recorded_by recorded_identity",
+    immutable=True,
+    wide=True,
+)
+TEST_RUNS: Final = _table(
+    "pd_test_runs",
+    "scope_id commit_oid source_key",
+    "scope_id commit_oid source_key commit_basis tests failures errors skipped",
+    immutable=True,
+)
+
 TABLES: Final = (
     COUNTERS,
     SOURCES,
@@ -102,6 +116,8 @@ TABLES: Final = (
     WORKSTREAM_REVISIONS,
     REPLAYS,
     TOKEN_LIMITS,
+    ACKNOWLEDGEMENTS,
+    TEST_RUNS,
 )
 
 INDEXES: Final = (
@@ -116,7 +132,7 @@ INDEXES: Final = (
 _NUMBERS: Final = (
     "value materialization assurance size after_revision recorded_us recorded_identity revision updated_us"
     " base_revision ordinal kind artifact_revision created_us expires_us revoked_us version catalog_revision"
-    " catalog_state effective_us"
+    " catalog_state effective_us verdict commit_basis tests failures errors skipped"
 )
 NUMBERS: Final = frozenset(_NUMBERS.split())
 """The columns that hold integers, in whatever table; all others hold bytes."""

@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from passdown.kernel.errors import PassdownError
 
-SCHEMA_REVISIONS: Final = ("0001", "0002")
+SCHEMA_REVISIONS: Final = ("0001", "0002", "0003")
 SCHEMA_HEAD: Final = SCHEMA_REVISIONS[-1]
 
 APPLICATION_ID: Final = 0x50534457

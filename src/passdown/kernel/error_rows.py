@@ -1,0 +1,186 @@
+"""Rows of the one error table about places: the store, the files, the network, and ourselves."""
+
+from __future__ import annotations
+
+from typing import Final
+
+Row = tuple[str, int, int, str, str]
+"""``code``, HTTP status, exit code, sentence, next step."""
+
+PLACE_ROWS: Final[tuple[Row, ...]] = (
+    (
+        "store_not_writable",
+        503,
+        5,
+        "The store cannot be written here.",
+        "Name a writable store (`--data`, PASSDOWN_DATABASE, PASSDOWN_URL); `handoff --to-file FILE` needs none.",
+    ),
+    (
+        "store_not_readable",
+        503,
+        5,
+        "The store is missing, damaged or cannot be read.",
+        "Check the folder named by `--data` or PASSDOWN_DATA and its permissions; a database server must be running.",
+    ),
+    (
+        "store_busy",
+        503,
+        5,
+        "The store stayed locked by another writer for too long.",
+        "Repeat the command; nothing was written.",
+    ),
+    (
+        "store_outcome_unknown",
+        503,
+        5,
+        "The store went away before it told whether the change was made.",
+        "Read what is there, then send the same request again if the change is missing.",
+    ),
+    (
+        "store_not_empty",
+        409,
+        3,
+        "The store already holds something, and a backup is restored only into an empty one.",
+        "Name another data directory with `--data`, or an empty database; `table` is the first one with rows.",
+    ),
+    (
+        "store_damaged",
+        503,
+        5,
+        "The store holds what no version of Passdown wrote there.",
+        "Keep a copy of it, then restore the last backup whose `passdown db check` was sound into an empty store.",
+    ),
+    (
+        "schema_too_new",
+        503,
+        5,
+        "The store was written by a newer version of Passdown.",
+        "Use that version or a newer one; this one changes nothing in it.",
+    ),
+    (
+        "file_not_readable",
+        404,
+        4,
+        "The file does not exist or cannot be read.",
+        "Check its name and permissions.",
+    ),
+    (
+        "file_exists",
+        409,
+        3,
+        "There is a file of this name already, and it is not replaced.",
+        "Name another file, or move that one away.",
+    ),
+    (
+        "file_not_writable",
+        503,
+        5,
+        "The file cannot be written.",
+        "Check its folder and permissions; nothing was changed.",
+    ),
+    (
+        "address_not_available",
+        503,
+        5,
+        "The server cannot listen on this address.",
+        "Choose another port with `--port`; without TLS and tokens only loopback addresses are served.",
+    ),
+    (
+        "not_found",
+        404,
+        4,
+        "There is nothing at this address.",
+        "The operations are listed in the API document.",
+    ),
+    (
+        "method_not_allowed",
+        405,
+        2,
+        "This address does not answer that method.",
+        "Use the method in the `Allow` header.",
+    ),
+    (
+        "malformed_http",
+        400,
+        2,
+        "The bytes received are not a well-formed HTTP request.",
+        "Send HTTP/1.1 with one `Host` header and valid header fields.",
+    ),
+    (
+        "headers_too_large",
+        431,
+        2,
+        "The head of the request is larger than this server accepts.",
+        "Send fewer or shorter header fields; `limit` is in bytes.",
+    ),
+    (
+        "request_timeout",
+        408,
+        5,
+        "The request did not arrive whole in time.",
+        "Send it again over a faster connection; nothing was read from it. `limit` is in seconds.",
+    ),
+    (
+        "unsupported_media_type",
+        415,
+        2,
+        "The request body is not sent as plain JSON.",
+        "Send `Content-Type: application/json` in UTF-8 and no `Content-Encoding`.",
+    ),
+    (
+        "host_not_allowed",
+        421,
+        2,
+        "The `Host` header names another server than this one.",
+        "Use the address that the server printed, or name the public host when starting it.",
+    ),
+    (
+        "server_stopping",
+        503,
+        5,
+        "The server was stopped before it had answered.",
+        "Send the same request again; what was committed already is answered as a replay.",
+    ),
+    (
+        "server_busy",
+        503,
+        5,
+        "The server has as much work of this kind as it takes at once.",
+        "Ask again in a moment; nothing of the request was done. `rule` names the kind of work, `limit` is a count.",
+    ),
+    (
+        "answer_timeout",
+        503,
+        5,
+        "The answer was not ready in time; whether a change was made is not known yet.",
+        "Send the same request again, with the same `Idempotency-Key` where one was sent; `limit` is in seconds.",
+    ),
+    (
+        "idempotency_conflict",
+        409,
+        3,
+        "This `Idempotency-Key` was already used for another request.",
+        "Use a fresh key for a new request, and the old one only to repeat the very same bytes.",
+    ),
+    (
+        "server_not_reachable",
+        503,
+        5,
+        "No answer came from the server.",
+        "Check the address and that the server runs; `rule` says how far the exchange came.",
+    ),
+    (
+        "server_not_understood",
+        503,
+        5,
+        "What answered does not speak the protocol of this version.",
+        "Check the address, and that server and client are of the same version.",
+    ),
+    (
+        "internal_error",
+        500,
+        1,
+        "Passdown failed; this is a fault of ours.",
+        "Report it with the `correlation_id`, or with what PASSDOWN_DEBUG=1 prints; nothing was half written.",
+    ),
+)
