@@ -26,6 +26,7 @@ REVISIONS, EVIDENCE, SOURCES, HEADS = (
     "pd_sources",
     "pd_handoff_heads",
 )
+RECEIPTS, RUNS = "pd_acknowledgements", "pd_test_runs"
 PROJECTS, WORKSTREAMS = "pc_handoff_report_projects", "pc_handoff_report_workstreams"
 P_HISTORY, W_HISTORY = "pc_handoff_report_project_revisions", "pc_handoff_report_workstream_revisions"
 SHOP = f"project_id = (SELECT project_id FROM {PROJECTS} WHERE project_key = {hexed('shop')})"
@@ -232,4 +233,35 @@ DAMAGES: dict[str, tuple[list[str], dict[str, dict[str, int]]]] = {
         {"tokens": {"limit_invalid": 1}},
     ),
     "a kept answer lost": (["UPDATE pd_replays SET answer = NULL"], {"replays": {"answer_missing": 1}}),
+    "a receipt with another verdict": (
+        [f"UPDATE {RECEIPTS} SET verdict = 1 WHERE revision = 1"],
+        {"receipts": {"receipt_key_differs": 1}},
+    ),
+    "a receipt by somebody else": (
+        [f"UPDATE {RECEIPTS} SET recorded_by = {hexed('mallory')} WHERE revision = 1"],
+        {"receipts": {"receipt_key_differs": 1}},
+    ),
+    "a receipt of words that nobody can read": (
+        [f"UPDATE {RECEIPTS} SET body = {hexed('{}')} WHERE revision = 0"],
+        {"receipts": {"receipt_invalid": 1}},
+    ),
+    "a receipt of no known verdict": (
+        [f"UPDATE {RECEIPTS} SET verdict = 9 WHERE revision = 1"],
+        {"receipts": {"code_unknown": 1}},
+    ),
+    "a receipt of a revision that says something else": (
+        [f"UPDATE {RECEIPTS} SET revision = 2 WHERE revision = 1"],
+        {"receipts": {"receipt_without_revision": 1}},
+    ),
+    "a test run with other counts": ([f"UPDATE {RUNS} SET failures = 0"], {"test_runs": {"run_differs": 1}}),
+    "a test run of another commit": (
+        [f"UPDATE {RUNS} SET commit_oid = x'{'2e' * 20}'"],
+        {"test_runs": {"run_differs": 1}},
+    ),
+    "a test run of no known basis": ([f"UPDATE {RUNS} SET commit_basis = 7"], {"test_runs": {"code_unknown": 1}}),
+    "a test report without its run": ([f"DELETE FROM {RUNS}"], {"test_runs": {"run_missing": 1}}),
+    "a test run without its report": (
+        ["DELETE FROM pd_sources WHERE source_type = CAST('test_report' AS BLOB)"],
+        {"test_runs": {"run_source_missing": 1}},
+    ),
 }

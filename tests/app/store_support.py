@@ -11,6 +11,7 @@ from passdown.identity.service import TokenService
 FIRST = "scp_first"
 SECOND = "scp_second"
 LOOSE = "scp_loose"
+TESTED = "scp_tested"
 
 
 def furnish(desk: Desk) -> None:
@@ -44,8 +45,17 @@ def furnish(desk: Desk) -> None:
     )
     desk.hand_off(FIRST, objective="Done", disposition="complete")
     desk.hand_off(SECOND, disposition="blocked")
-    desk.hand_off(LOOSE)
+    loose = desk.hand_off(LOOSE)["committed"]["handoff_ref"]
     desk.note("Nobody cites this.", scope_id="scp_without_handoff")
+    run = {"commit": "1f" * 20, "commit_basis": "report", "sha256": "ab" * 32, "size": 9, "tests": 3, "failures": 1}
+    report = {**run, "errors": 0, "skipped": 1, "failing": ["a.b"], "failing_total": 1}
+    desk.call("capture_source", scope_id=TESTED, source_type="test_report", descriptor=report)
+    exact = {"kind": "exact", "handoff_ref": loose}
+    checks = [{"claim": "state", "state_index": 0, "result": "refuted", "note": "原因"}]
+    taken = {"scope_id": LOOSE, "target": exact, "verdict": "declined", "reason": "Not mine.", "checks": checks}
+    desk.call("acknowledge_handoff", **taken)
+    lost = {"kind": "prepared", "content_digest": "sha256:" + "0" * 64}
+    desk.call("acknowledge_handoff", scope_id=LOOSE, target=lost, verdict="accepted")
     tokens = TokenService(desk.store, desk.clock, desk.ids)
     tokens.create("ci", "builder", "agent", projects=[project["project_id"]], operations=["hand_off_now"])
     _, gone = tokens.create("old", "somebody", "reader", expires_us=START_US + 10**9)

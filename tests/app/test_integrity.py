@@ -22,7 +22,7 @@ from support.places import FilePlace, Place
 
 NAMES = [
     *("file", "schema", "values", "counters", "heads", "revisions", "evidence", "sources"),
-    *("projects", "workstreams", "tokens", "replays"),
+    *("receipts", "test_runs", "projects", "workstreams", "tokens", "replays"),
 ]
 
 
@@ -56,7 +56,9 @@ def test_what_the_product_wrote_is_sound_and_survives_a_backup(
         "heads": 3,
         "revisions": 5,
         "evidence": 6,
-        "sources": 7,
+        "sources": 8,
+        "receipts": 2,
+        "test_runs": 1,
         "projects": 6,
         "workstreams": 6,
         "tokens": 2,

@@ -15,12 +15,7 @@ from passdown.cli.main import app, run
 from passdown.kernel.operations import Op
 
 LEFT_TO_HTTP = {
-    "capture_source": "`handoff --cite` captures commits and files; notes of others come from other hosts",
-    "list_sources": "`continue --verbose` lists the evidence of the current handoff",
     "prepare_handoff": "the command line has the checkout and hands off in one step",
-    "finalize_handoff": "the command line has the checkout and hands off in one step",
-    "commit_handoff": "the command line has the checkout and hands off in one step",
-    "list_handoff_revisions": "the command line shows the current revision; history is read over HTTP",
     "list_handoff_report_revisions": "the command line shows the current revision; history is read over HTTP",
     "list_handoff_report_known_scopes": "`report --project ungrouped` shows the scopes in no project",
     "update_handoff_report_project": "changes of the catalog name a version that a program has read",
@@ -109,7 +104,19 @@ def test_json_is_the_only_thing_on_stdout_of_every_command(world: World) -> None
         ("report", "projects", "--json"),
         ("token", "create", "t", "--principal", "p", "--json"),
         ("token", "list", "--json"),
+        ("handoff", "show", "--json"),
+        ("handoff", "history", "--json"),
+        ("handoff", "diff", "--json"),
+        ("handoff", "ack", "--accept", "--json"),
+        ("handoff", "send", "--json"),
+        ("handoff", "recover", "--json"),
+        ("handoff", "export", "--json"),
+        ("source", "add", "--text", "Seen by eye", "--json"),
+        ("source", "show", "url:https://example.com", "--json"),
+        ("source", "list", "--json"),
     ]
+    world.ok(repo.path, "init", "--yes")
+    world.ok(repo.path, "source", "add", "--url", "https://example.com")
     answers = [world.ok(repo.path, *step) for step in steps]
     for step, answer in zip(steps, answers, strict=True):
         assert answer.json is not None, step
@@ -117,7 +124,12 @@ def test_json_is_the_only_thing_on_stdout_of_every_command(world: World) -> None
     page = world.root / "report.json"
     page.write_text(answers[7].out)
     tokens = answers[10].json
+    prepared, exported = world.root / "prepared.json", world.root / "exported.json"
+    prepared.write_text(answers[15].out)
+    exported.write_text(answers[17].out)
     last: list[tuple[str, ...]] = [
+        ("handoff", "receive", str(prepared), "--json"),
+        ("handoff", "verify", str(exported), "--json"),
         ("report", "verify", str(page), "--json"),
         ("report", "selection", str(page), "--json"),
         ("token", "revoke", tokens[0]["token_id"], "--json"),
@@ -162,7 +174,9 @@ def test_every_operation_has_a_command_or_a_reason(
     monkeypatch.chdir(repo.path)
     for arguments in (
         ["init", "--yes"], ["start", "Two"], ["switch", "main"], ["handoff", "--yes"], ["continue"], ["report"],
-        ["report", "projects"],
+        ["report", "projects"], ["handoff", "history"], ["handoff", "diff"], ["handoff", "ack", "--accept"],
+        ["handoff", "recover", "--output", "draft.json"], ["handoff", "--from", "draft.json", "--yes"],
+        ["handoff", "export"], ["source", "list"], ["source", "add", "--text", "Seen by eye"],
     ):  # fmt: skip
         assert run(arguments) == 0, capsys.readouterr().err
     every = {op.name for op in OPERATIONS}

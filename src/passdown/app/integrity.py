@@ -50,12 +50,14 @@ def check_store(target: Path | str, progress: Progress | None = None) -> Checked
 
 def _rows(session: Session, progress: Progress | None) -> list[Check]:
     from passdown.handoff import integrity as handoff
+    from passdown.handoff.integrity_more import more_checks
     from passdown.identity import integrity as identity
     from passdown.report import integrity as report
 
     return [
         check_counters(session),
         *handoff.checks(session, progress),
+        *more_checks(session, progress),
         *report.checks(session, progress),
         identity.check(session),
         _replays(session),

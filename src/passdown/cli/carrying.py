@@ -29,7 +29,7 @@ def export(
         bool, typer.Option("--json", help="As it always is: one JSON document.", show_default=False)
     ] = True,
 ) -> None:
-    """Write one handoff, with the digests of its evidence, as a document."""
+    """Write one handoff as a document with its digests."""
     from passdown.cli.files import write_output
     from passdown.handoff.export_operations import EXPORT_HANDOFF, ExportHandoffAsk
     from passdown.kernel.canonical import canonical_bytes
@@ -50,7 +50,7 @@ def export(
 def verify(
     files: Annotated[list[Path], typer.Argument(help="Exported handoffs; `-` reads stdin.")], json: Json = False
 ) -> None:
-    """Check exported handoffs from the files alone: no store, no server."""
+    """Check exported handoffs from the files alone."""
     from passdown.cli.files import read_input
     from passdown.handoff.exports import FILE_BYTES, verify_export
     from passdown.kernel.errors import PassdownError

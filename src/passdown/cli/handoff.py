@@ -45,7 +45,7 @@ class _Handoffs(TyperGroup):
 
 handoff_app = typer.Typer(
     cls=_Handoffs,
-    help="Commit a handoff: what git shows, and what you add; or look at those that there are.",
+    help="Commit a handoff: what git shows, and what you add.",
     rich_markup_mode=None,
     invoke_without_command=True,
     no_args_is_help=False,

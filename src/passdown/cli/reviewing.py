@@ -63,7 +63,7 @@ def revision_ref(call: Caller, scope_id: str, named: str | None) -> ArtifactRef 
 def show(
     revision: Named = None, verbose: Verbose = False, data: Data = None, as_: As = None, json: Json = False
 ) -> None:
-    """Show a handoff as it was written, its evidence, and who took it.
+    """Show a handoff as it was written, and who took it.
 
     Nothing is compared with the checkout; for that there is `passdown continue`.
     """
@@ -156,7 +156,7 @@ def history(
     as_: As = None,
     json: Json = False,
 ) -> None:
-    """List the revisions of the current workstream, newest first."""
+    """List the revisions of this workstream, newest first."""
     from passdown.handoff.operations import LIST_HANDOFF_REVISIONS, ListRevisionsAsk
     from passdown.kernel.wire import build, dump
 
@@ -205,7 +205,7 @@ def diff(
     as_: As = None,
     json: Json = False,
 ) -> None:
-    """Compare two revisions of the current workstream, statement by statement."""
+    """Compare two revisions, statement by statement."""
     from passdown.handoff.diff_operations import DIFF_HANDOFFS, DiffHandoffsAsk
     from passdown.kernel.wire import dump
 
@@ -214,7 +214,7 @@ def diff(
     with here.calling() as call:
         ask = DiffHandoffsAsk(
             scope_id=scope_id,
-            before=revision_ref(call, scope_id, before),
+            before=_current(here, call, scope_id) if before == "latest" else revision_ref(call, scope_id, before),
             after=revision_ref(call, scope_id, after),
         )
         answer = call(DIFF_HANDOFFS, ask)
@@ -274,7 +274,7 @@ def ack(
     revision: Named = None,
     accept: Annotated[bool, typer.Option("--accept", help="You take it.")] = False,
     decline: Annotated[bool, typer.Option("--decline", help="You do not; give a reason.")] = False,
-    reason: Annotated[str | None, typer.Option(help="Why.")] = None,
+    reason: Annotated[str | None, typer.Option(help="Why, in words for the sender.")] = None,
     confirm: Annotated[
         list[int] | None, typer.Option(help="Statement that you found true, by its number; repeatable.", min=1)
     ] = None,
@@ -285,7 +285,10 @@ def ack(
     as_: As = None,
     json: Json = False,
 ) -> None:
-    """Say that you took a handoff, or did not. The sender sees it; nothing else changes."""
+    """Say that you took a handoff, or did not.
+
+    The sender sees it; nothing else changes.
+    """
     from passdown.handoff.acknowledgement_operations import ACKNOWLEDGE_HANDOFF, AcknowledgeHandoffAsk
     from passdown.kernel.wire import dump, validate
 

@@ -29,7 +29,7 @@ def list_(
     as_: As = None,
     json: Json = False,
 ) -> None:
-    """List the sources, in the order of the revision that was current when they were captured."""
+    """List the sources, in the order of their capture."""
     from passdown.handoff.source_operations import LIST_SOURCES, ListSourcesAsk
     from passdown.kernel.wire import build, dump
 
@@ -120,7 +120,7 @@ def _json_lines(value: Any) -> list[str]:
 
 @source_app.command()
 def add(
-    text: Annotated[str | None, typer.Option(help="A note.")] = None,
+    text: Annotated[str | None, typer.Option(help="A note in words.")] = None,
     note: Annotated[Path | None, typer.Option(help="A note from a file; `-` reads stdin.")] = None,
     file: Annotated[str | None, typer.Option(help="A file of this worktree: its path and digest.")] = None,
     commit: Annotated[str | None, typer.Option(help="A commit of this repository: its header.")] = None,
@@ -134,7 +134,7 @@ def add(
     as_: As = None,
     json: Json = False,
 ) -> None:
-    """Store one piece of evidence; statements can cite it from then on."""
+    """Store one piece of evidence to cite."""
     from passdown.kernel.wire import dump
 
     given = [option for option in (text, note, file, commit, tests, url, document) if option is not None]

@@ -89,13 +89,13 @@ def receive(
     commit: Annotated[bool, typer.Option("--commit", help="Commit it as the next revision.")] = False,
     accept: Annotated[bool, typer.Option("--accept", help="Record that you take it.")] = False,
     decline: Annotated[bool, typer.Option("--decline", help="Record that you do not; give a reason.")] = False,
-    reason: Annotated[str | None, typer.Option(help="Why.")] = None,
+    reason: Annotated[str | None, typer.Option(help="Why, in words for the sender.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Exact times and every piece of evidence.")] = False,
     data: Data = None,
     as_: As = None,
     json: Json = False,
 ) -> None:
-    """Check a prepared handoff and show it, compared with this checkout.
+    """Check a prepared handoff and compare it.
 
     It is shown as history, not as an order. Only `--commit`, `--accept` and `--decline` write anything.
     """
@@ -175,7 +175,7 @@ def recover(
     as_: As = None,
     json: Json = False,
 ) -> None:
-    """Make a draft of work whose author could not hand off.
+    """Draft a handoff for an author who could not.
 
     It has what is on disk and the words of the last handoff. It is never committed by itself: look at it, change it if
     it is wrong, then `passdown handoff --from FILE`.
