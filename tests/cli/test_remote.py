@@ -110,6 +110,13 @@ SCREENS = [
     ["report", "--no-checks", "--json"],
     ["report", "projects"],
     ["report", "projects", "--json"],
+    ["handoff", "show"],
+    ["handoff", "show", "prev", "--json"],
+    ["handoff", "history"],
+    ["handoff", "history", "--json"],
+    ["handoff", "diff"],
+    ["handoff", "diff", "--all", "--json"],
+    ["handoff", "export", "--bodies"],
 ]
 REFUSED = [
     ["report", "--project", "nobody"],
@@ -127,6 +134,10 @@ REFUSED = [
     ["handoff", "--cite", "no-such-file"],
     ["handoff", "--state", "x" * 4097],
     ["continue", "--revision", "99"],
+    ["handoff", "show", "99"],
+    ["handoff", "diff", "1", "99"],
+    ["handoff", "ack", "99", "--accept"],
+    ["handoff", "export", "99"],
 ]
 
 

@@ -81,6 +81,7 @@ def handing_off(scope_id: str, base: Any) -> dict[str, Any]:
         **content([{"kind": "inline", "label": text} for text in NOTES]),
         "evidence": [{"label": text, "source_type": "content", "content": text} for text in NOTES],
         "expected_base": base,
+        "expect_first": base is None,
         "commit": True,
     }
 
@@ -176,7 +177,10 @@ def test_killed_at_any_statement_the_scope_has_the_old_head_or_the_new_one_whole
         alive.check_new()
         assert statements[-1] == "COMMIT"
         assert statements.count("COMMIT") == 1
-        points = [(number, when) for number in range(len(statements)) for when in ("before", "after")]
+        # Behind a statement is in front of the next one, but for what the process does between; a server sees neither.
+        sides = ("before", "after") if place.engine == "sqlite" else ("before",)
+        points = [(number, when) for number in range(len(statements)) for when in sides]
+        points += [] if points[-1][1] == "after" else [(len(statements) - 1, "after")]
         for number, when in points:
             scope = Scope(place, making, f"scp_{number}_{when}", has_head)
             scope.prepare()
@@ -187,7 +191,8 @@ def test_killed_at_any_statement_the_scope_has_the_old_head_or_the_new_one_whole
                 scope.check_new()
             else:
                 assert place.everything() == old, (statements[number], when)
-            check_sound(place)
+            if place.engine == "sqlite":
+                check_sound(place)  # of the whole store, which takes a server a second; there once at the end
             answers = ask(place, *[(making.operation, scope.request)] * 2)
             first, again = map(making.answer_of, answers)
             assert first["handoff_ref"]["revision"] == scope.new

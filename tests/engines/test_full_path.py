@@ -7,8 +7,10 @@ from typing import Any
 
 import orjson
 import pytest
+import rfc8785
 from engine_support import HOST, SCOPE, START_US, Desk, outcome, prepared
 
+from passdown.handoff.exports import verify_export
 from passdown.identity.service import TokenService
 from passdown.kernel.errors import PassdownError
 from passdown.report.verify import verify
@@ -65,6 +67,24 @@ def test_a_handoff_goes_its_whole_way(desk: Desk) -> None:
         "prepare_handoff", scope_id=SCOPE, objective="Third", disposition="continuable", state=[], omissions=[]
     )
     assert prepared_draft["draft"]["objective"] == "Third"
+
+
+def test_receipts_differences_and_exports_are_the_same_on_every_engine(desk: Desk) -> None:
+    """Catches: a receipt counted twice or not found again, an exported body that an engine gives back changed."""
+    first = desk.hand_off(SCOPE, objective="First \U0001f600")["committed"]["handoff_ref"]
+    desk.hand_off(SCOPE, objective="Second")
+    ask = {"scope_id": SCOPE, "target": {"kind": "exact", "handoff_ref": first}}
+    said = [desk.call("acknowledge_handoff", **ask, verdict="accepted")["replayed"] for _ in range(2)]
+    desk.call("acknowledge_handoff", **ask, verdict="declined", reason="原因 ' \\ %")
+    assert said == [False, True]
+    kept = desk.call("get_handoff", scope_id=SCOPE, handoff_ref=first)["acknowledgements"]
+    assert (kept["accepted"], kept["declined"]) == (1, 1)
+    assert {item["reason"] for item in kept["newest"]} == {None, "原因 ' \\ %"}
+    listed = desk.call("list_handoff_revisions", scope_id=SCOPE)["revisions"]
+    assert [(item["accepted"], item["declined"]) for item in listed] == [(0, 0), (1, 1)]
+    assert desk.call("diff_handoffs", scope_id=SCOPE)["objective"]["before"] == "First \U0001f600"
+    document = desk.call("export_handoff", scope_id=SCOPE, handoff_ref=first, include_bodies=True)
+    assert verify_export(rfc8785.dumps(document)).export.acknowledgements.declined == 1
 
 
 def test_tokens_go_their_whole_way(desk: Desk) -> None:

@@ -30,8 +30,13 @@ from passdown.kernel.wire import dump, validate
 FILE_BYTES: Final = BODY_BYTES + 4 * 1024 * 1024
 """Longest document that is read: all bodies, and room for the handoff and the entries of its evidence."""
 
-_CONTENT_ID: Final = re.compile(r"sha256:([0-9a-f]{64})(?:@json)?\Z")
-_BODY_ID: Final = re.compile(r"[^@]+@([0-9a-f]{12})(?:-said)?\Z")
+_BODY_IN_ID: Final[Mapping[str, re.Pattern[str]]] = {
+    "content": re.compile(r"sha256:([0-9a-f]{64})(?:@json)?"),
+    "git_commit": re.compile(r"[0-9a-f]+@([0-9a-f]{12})(?:-said)?"),
+    "worktree": re.compile(r"(?:unborn|[0-9a-f]+)@([0-9a-f]{12})(?:-said)?"),
+    "test_report": re.compile(r"[0-9a-f]{64}@([0-9a-f]{12})(?:-said)?"),
+}
+"""The forms of derived identities that have the digest of their own body; capture keeps them from chosen ones."""
 
 
 def sealed(members: Mapping[str, Any]) -> HandoffExport:
@@ -101,12 +106,8 @@ def _require_complete(content: Mapping[str, Any], export: Mapping[str, Any]) -> 
 
 def _require_identity(source_type: str, source_id: str, source: ExportedSource, field: str) -> None:
     """A derived identity begins or ends with the digest of its own body; a chosen one has no such form."""
-    if source_type == "content":
-        found = _CONTENT_ID.match(source_id)
-    elif source_type in ("git_commit", "worktree", "test_report"):
-        found = _BODY_ID.match(source_id)
-    else:
-        return
+    form = _BODY_IN_ID.get(source_type)
+    found = form.fullmatch(source_id) if form else None
     if found is not None and not source.sha256.startswith(found[1]):
         _require_fit("sha256", found[1], source.sha256, field=field)
 
