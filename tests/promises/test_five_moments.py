@@ -54,7 +54,7 @@ def test_a_deleted_uncommitted_file_is_named_before_anything_else_is_done(world:
     assert "uncommitted files that it rests on are gone" in answer.out
     found = world.ok(repo.path, "continue", "--json").json
     assert found["workspace"]["uncommitted"] == {
-        "changed": [], "gone": ["only copy.txt"], "not_recorded": 0, "present": 1,
+        "changed": [], "elsewhere": False, "gone": ["only copy.txt"], "not_recorded": 0, "present": 1, "remarks": [],
     }  # fmt: skip
     assert (found["next_action_usable"], found["next_action_reasons"]) == (False, ["uncommitted_files_gone"])
     world.refused("workspace_diverged", 3, repo.path, "continue", "--require-usable")

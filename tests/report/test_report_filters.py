@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -212,7 +213,8 @@ def member(scope_id: str, title: str, disposition: str | None) -> Member:
         "omissions": [],
     }
     fact = EvidenceFact(True, None, "caller_supplied", "s", None, None)
-    return Member(workstream, Head(*exact, updated_us=0), Revision(exact, content, "sha256:", 0), [fact])
+    revision = Revision(exact, content, "sha256:", 0, orjson.dumps(content))
+    return Member(workstream, Head(*exact, updated_us=0), revision, (fact,))
 
 
 def ordered(members: Sequence[Member]) -> list[tuple[str, str]]:

@@ -154,7 +154,7 @@ def test_more_than_five_hundred_items_are_read_in_runs(world: World) -> None:
     refs = [Exact(f"x{number}", "hnd_x", 1) for number in range(1_000)] + [ref]
     assert list(reader.get_many(refs)) == [ref]
     assert reader.check_evidence_many(refs) == {
-        ref: [EvidenceFact(True, None, "caller_supplied", "n", None, None)],
+        ref: (EvidenceFact(True, None, "caller_supplied", "n", None, None),),
     }
 
 

@@ -7,6 +7,7 @@ imports the handlers of handoffs nor the renderers.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +23,7 @@ from passdown.storage import Store, open_store
 if TYPE_CHECKING:
     from passdown.app.places import Places
     from passdown.app.replays import Replays
+    from passdown.handoff.drafting import Provider
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -57,17 +59,21 @@ class Application:
         if self._handoff_handlers is None:
             from passdown.handoff.service import HandoffService
 
-            self._handoff_handlers = HandoffService(self.store, self.clock, self.ids).handlers()
+            service = HandoffService(self.store, self.clock, self.ids, drafting=_drafting())
+            self._handoff_handlers = service.handlers()
         return self._handoff_handlers
 
     def _report(self) -> dict[str, Handler]:
         if self._report_handlers is not None:
             return self._report_handlers
+        from passdown.report.fragments import Fragments
         from passdown.report.handoff_reader import StoreHandoffReader
         from passdown.report.service import ReportService
 
-        reader = StoreHandoffReader(self.store)
-        self._report_handlers = ReportService(self.store, self.clock, self.ids, reader, _markdown).handlers()
+        fragments = Fragments()
+        reader = StoreHandoffReader(self.store, fragments)
+        service = ReportService(self.store, self.clock, self.ids, reader, _markdown, fragments=fragments)
+        self._report_handlers = service.handlers()
         return self._report_handlers
 
     def handler(self, name: str) -> Handler:
@@ -105,6 +111,15 @@ class Application:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _drafting() -> Provider | None:
+    """The drafting provider that the environment names; without one nothing of it is loaded."""
+    if not os.environ.get("PASSDOWN_DRAFTING_URL"):
+        return None
+    from passdown.app.drafting_http import provider_of
+
+    return provider_of(os.environ)
 
 
 def _markdown(report: dict[str, Any]) -> bytes:

@@ -15,6 +15,8 @@ from passdown.kernel.errors import PassdownError
 from passdown.kernel.text import nfc
 
 MAX_FOUND: Final = 10
+MAX_LOOKED_AT: Final = 40
+FOUND_BYTES: Final = 4 * 1024 * 1024
 USUAL_PLACES: Final = (
     "junit.xml",
     "report.xml",
@@ -80,17 +82,24 @@ def _shown(checkout: Checkout, path: Path) -> str:
 
 
 def find_reports(checkout: Checkout) -> list[Path]:
-    """At most ten reports in the usual places that can be read, in the order of the places."""
-    return list(islice(_readable(checkout.git.repository.worktree), MAX_FOUND))
+    """At most ten reports in the usual places that can be read, in the order of the places.
+
+    At most forty files of 4 MiB are looked at; links are not followed.
+    """
+    root = checkout.git.repository.worktree
+    return list(islice(filter(_is_report, islice(_candidates(root), MAX_LOOKED_AT)), MAX_FOUND))
 
 
-def _readable(root: Path) -> Iterator[Path]:
+def _candidates(root: Path) -> Iterator[Path]:
     for pattern in USUAL_PLACES:
         for path in sorted(root.glob(pattern)):
-            if path.is_symlink() or not path.is_file():
-                continue
-            try:
-                read_junit(path.read_bytes() if path.stat().st_size <= REPORT_BYTES else b"")
-            except (PassdownError, OSError):
-                continue
-            yield path
+            if not any(part.is_symlink() for part in (path, *path.parents) if part.is_relative_to(root)):
+                yield path
+
+
+def _is_report(path: Path) -> bool:
+    try:
+        data = read_regular(path, FOUND_BYTES)
+        return data is not None and len(data) <= FOUND_BYTES and bool(read_junit(data))
+    except (PassdownError, OSError):
+        return False

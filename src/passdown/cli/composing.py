@@ -27,19 +27,21 @@ from passdown.cli import screen
 from passdown.cli.files import read_input, write_output
 from passdown.cli.previewing import committed_lines, dropped, outcome, preview
 from passdown.handoff.host import Checkout
-from passdown.handoff.models import PreparedHandoff
+from passdown.handoff.models import Draft, PreparedHandoff
 from passdown.handoff.operations import (
     COMMIT_HANDOFF,
     FINALIZE_HANDOFF,
     HAND_OFF_NOW,
+    PREPARE_HANDOFF,
     FinalizeHandoffAsk,
     HandOffNowAsk,
+    PrepareHandoffAsk,
 )
 from passdown.kernel import limits
 from passdown.kernel.canonical import canonical_bytes
 from passdown.kernel.errors import PassdownError
 from passdown.kernel.operations import A, Op, Q
-from passdown.kernel.wire import Wire, dump
+from passdown.kernel.wire import Wire, dump, validate
 
 if TYPE_CHECKING:
     from passdown.cli.context import Place
@@ -81,6 +83,20 @@ def from_words(at: Desk, words: Words) -> Proposal:
     return _of_request(at, request(at, words))
 
 
+def drafted(at: Desk, words: Words) -> Proposal:
+    """A handoff with what the drafting provider proposes; without one, or where it fails, as it is without."""
+    ask = request(at, words)
+    members = {name: value for name, value in dump(ask).items() if name in PrepareHandoffAsk.model_fields}
+    answer = at.call(PREPARE_HANDOFF, validate(PrepareHandoffAsk, {**members, "propose": True}))
+    if answer.drafting.status != "proposed":
+        why = answer.drafting.reason or "no provider is set up, see PASSDOWN_DRAFTING_URL"
+        plain = _of_request(at, ask)
+        return replace(plain, lines=[f"Nothing was proposed: {why}.", *plain.lines])
+    counts = f"{answer.drafting.accepted} proposals by the drafting provider, {answer.drafting.refused} refused"
+    found = of_prepared(at, _finalized(at, _based(at, answer.draft)))
+    return replace(found, lines=[f"{counts}: read them before you commit.", *found.lines])
+
+
 def from_document(at: Desk, path: Path) -> Proposal:
     """A handoff of a document, see :mod:`passdown.app.documents`."""
     document = parse_document(read_input(path, limits.REQUEST_BODY_BYTES, field="from"))
@@ -94,6 +110,11 @@ def from_document(at: Desk, path: Path) -> Proposal:
         return of_prepared(at, _finalized(at, document))
     require_scope(at.scope_id, document.scope_id)
     return of_prepared(at, document)
+
+
+def _based(at: Desk, draft: Draft) -> DraftDocument:
+    """The draft on the head that was seen, so that one that moved meanwhile is a conflict."""
+    return DraftDocument(scope_id=at.scope_id, base=at.last.ref if at.last else None, is_on_base=True, draft=draft)
 
 
 def _finalized(at: Desk, document: DraftDocument) -> PreparedHandoff:

@@ -50,7 +50,8 @@ def checked(item: Any) -> str:
         return "no test report names it"
     run = item.checks[0]
     bad = run.failures + run.errors
-    told = f"{bad} of {run.tests} tests FAILED" if bad else f"{run.tests} tests passed"
+    ran = run.tests - run.skipped
+    told = f"{bad} of {ran} tests FAILED" if bad else f"{ran} tests passed" if ran else "no test ran"
     if run.skipped:
         told += f", {run.skipped} skipped"
     said = "" if run.commit_basis == "report" else "; that it ran on this commit is said, not read"

@@ -68,6 +68,9 @@ def handoff(
         Path | None,
         typer.Option("--from", help="A document instead of options: words, a draft, a prepared or sealed handoff."),
     ] = None,
+    draft: Annotated[
+        bool, typer.Option("--draft", help="Let the drafting provider propose statements; see PASSDOWN_DRAFTING_URL.")
+    ] = False,
     to_file: Annotated[
         Path | None, typer.Option(help="Write the sealed request to this file instead of the store; for `--from`.")
     ] = None,
@@ -100,6 +103,8 @@ def handoff(
     has_words = words is not None or bool(reports.files) or tests_commit is not None
     if from_ is not None and has_words:
         raise typer.BadParameter("the document has the words; leave out the other options", param_hint="--from")
+    if draft and (from_ is not None or to_file is not None):
+        raise typer.BadParameter("needs the store and no document", param_hint="--draft")
     here = place(data, as_)
     scope_id = here.require_scope()
     if to_file is not None:
@@ -109,12 +114,13 @@ def handoff(
         at = desk(call, Checkout(git), scope_id)
         if from_ is not None:
             proposal = composing.from_document(at, from_)
-        elif not has_words and not (yes or json) and screen.is_interactive():
+        elif not has_words and not (yes or json or draft) and screen.is_interactive():
             from passdown.cli.guided import ask
 
             proposal = composing.from_words(at, ask(at))
         else:
-            proposal = composing.from_words(at, composing.with_reports(at, words, reports))
+            said = composing.with_reports(at, words, reports)
+            proposal = composing.drafted(at, said) if draft else composing.from_words(at, said)
         if not json:
             screen.say(*proposal.lines)
         if not screen.confirm("Commit this handoff?", assume_yes=yes):

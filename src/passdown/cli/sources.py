@@ -1,6 +1,6 @@
 """``source``: the evidence of the current workstream: list it, look at a piece, add one.
 
-A source is named as ``TYPE:ID`` or by its id alone where only one has it.
+A source is named as ``TYPE:ID``, as ``source list --json`` has both.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def list_(
     as_: As = None,
     json: Json = False,
 ) -> None:
-    """List the sources, in the order of their capture."""
+    """List the sources, those of earlier revisions first."""
     from passdown.handoff.source_operations import LIST_SOURCES, ListSourcesAsk
     from passdown.kernel.wire import build, dump
 
@@ -78,7 +78,9 @@ def show(
     from passdown.handoff.source_operations import GET_SOURCE, GetSourceAsk
     from passdown.kernel.wire import build, dump
 
-    kind, _, source_id = named.partition(":")
+    kind, colon, source_id = named.partition(":")
+    if not colon:
+        raise typer.BadParameter("is not TYPE:ID, such as content:NAME", param_hint="SOURCE")
     here = place(data, as_)
     scope_id = here.require_scope()
     ref = build(SourceRef, source_type=kind, source_id=source_id)

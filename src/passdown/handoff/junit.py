@@ -8,7 +8,8 @@ beside it only where it differs, because a report that was cut off declares more
 Refused as ``test_report_refused``, with ``rule``: ``not_xml``, ``encoding``, ``doctype`` (any document type, hence
 every entity), ``too_deep``, ``not_junit``. Text and messages of a report are never kept.
 
-Limits: 64 MiB, 64 elements inside one another, 100 names of failures with 512 characters each; the rest is counted.
+Limits: 16 MiB (the most that is read within some seconds), 64 elements inside one another, 100 names of failures with
+512 characters each; the rest is counted.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from xml.parsers import expat
 from passdown.kernel.errors import PassdownError
 from passdown.kernel.text import nfc
 
-REPORT_BYTES: Final = 64 * 1024 * 1024
+REPORT_BYTES: Final = 16 * 1024 * 1024
 MAX_DEPTH: Final = 64
 MAX_FAILING: Final = 100
 NAME_CHARS: Final = 512
@@ -74,7 +75,7 @@ def _refused(rule: str) -> PassdownError:
 
 
 def read_junit(data: bytes) -> JUnitFacts:
-    """The facts of a report; ``body_too_large`` over 64 MiB, else ``test_report_refused``."""
+    """The facts of a report; ``body_too_large`` over 16 MiB, else ``test_report_refused``."""
     if len(data) > REPORT_BYTES:
         raise PassdownError("body_too_large", limit=REPORT_BYTES, actual=len(data))
     reader = _Reader()

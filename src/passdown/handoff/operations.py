@@ -13,6 +13,7 @@ from pydantic import Discriminator, Field, Tag
 
 from passdown.handoff.acknowledgement_operations import ACKNOWLEDGEMENT_OPERATIONS, Acknowledgements
 from passdown.handoff.diff_operations import DIFF_OPERATIONS
+from passdown.handoff.drafting import Reason
 from passdown.handoff.export_operations import EXPORT_OPERATIONS
 from passdown.handoff.facts import Oid, PathText
 from passdown.handoff.models import (
@@ -52,7 +53,10 @@ OfferedEvidence = Annotated[
 
 
 class PrepareHandoffAsk(Wire):
-    """``evidence`` offers citations or inline evidence; without ``state`` the draft has none, it never invents any."""
+    """``evidence`` offers citations or inline evidence; without ``state`` the draft has none, it never invents any.
+
+    ``propose`` asks the drafting provider, if there is one, for statements that cite what is offered.
+    """
 
     scope_id: Identifier
     objective: Objective
@@ -61,6 +65,7 @@ class PrepareHandoffAsk(Wire):
     disposition: Disposition = "continuable"
     next_action: DraftStatement | None = None
     omissions: Annotated[tuple[DraftOmission, ...], Field(max_length=limits.OMISSIONS)] = ()
+    propose: bool = False
 
 
 class Candidate(Wire):
@@ -70,12 +75,22 @@ class Candidate(Wire):
     label: str
 
 
+class DraftingOutcome(Wire):
+    """What became of ``propose``: ``off`` where no provider is set up; ``failed`` leaves the draft as it was."""
+
+    status: Literal["not_asked", "off", "proposed", "failed"]
+    reason: Reason | None
+    accepted: Count
+    refused: Count
+
+
 class PrepareHandoffAnswer(Wire):
     """``left_out`` are the candidates that no statement cites; each is an omission of the draft too."""
 
     draft: Draft
     candidates: tuple[Candidate, ...]
     left_out: tuple[Citation, ...]
+    drafting: DraftingOutcome
 
 
 class FinalizeHandoffAsk(Wire):

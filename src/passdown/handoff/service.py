@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
 
 from passdown.handoff import acknowledgement_store, drafts, store
 from passdown.handoff.acknowledgement_operations import Acknowledgements
@@ -10,6 +11,7 @@ from passdown.handoff.acknowledgement_store import Tally
 from passdown.handoff.acknowledgements import AcknowledgementService, acknowledgements, counted, digest_octets
 from passdown.handoff.continuation import Continuation
 from passdown.handoff.cursors import pack, unpack
+from passdown.handoff.drafting import DraftingFailed, Provider, accept, messages
 from passdown.handoff.evidence import require_readable, resolve
 from passdown.handoff.inline import capture_inline, inline_records, source_citation
 from passdown.handoff.models import (
@@ -26,6 +28,7 @@ from passdown.handoff.operations import (
     Candidate,
     CommitAnswer,
     CommittedHandoff,
+    DraftingOutcome,
     FinalizeHandoffAsk,
     GetHandoffAnswer,
     GetHandoffAsk,
@@ -69,9 +72,20 @@ MAX_CANDIDATES = 64
 
 
 class HandoffService:
-    """One handler per operation. ``max_bytes`` bounds the canonical content (default 32,768, at most 262,144)."""
+    """One handler per operation.
 
-    def __init__(self, database: Store, clock: Clock, ids: IdSource, *, max_bytes: int = limits.HANDOFF_BYTES) -> None:
+    ``max_bytes`` bounds the canonical content (default 32,768, at most 262,144); ``drafting`` is asked for proposals.
+    """
+
+    def __init__(
+        self,
+        database: Store,
+        clock: Clock,
+        ids: IdSource,
+        *,
+        max_bytes: int = limits.HANDOFF_BYTES,
+        drafting: Provider | None = None,
+    ) -> None:
         if not 1 <= max_bytes <= limits.HANDOFF_BYTES_CONFIGURABLE:
             raise PassdownError(
                 "invalid_request",
@@ -83,6 +97,7 @@ class HandoffService:
         self._clock = clock
         self._ids = ids
         self._max_bytes = max_bytes
+        self._drafting = drafting
         self._sources = SourceService(database, clock)
         self._continuation = Continuation(database)
         self._acknowledgements = AcknowledgementService(database, clock)
@@ -116,7 +131,7 @@ class HandoffService:
         named = [(index, dump(item)) for index, item in enumerate(ask.evidence) if not isinstance(item, InlineEvidence)]
         now_us = self._clock.now_us()
 
-        def work(session: Session) -> PrepareHandoffAnswer:
+        def work(session: Session) -> tuple[dict[str, Any], list[Candidate]]:
             head = store.head(session, ask.scope_id)
             captured = capture_inline(session, records, who=who, now_us=now_us, head=head)
             inline = {label: source_citation(item.row) for label, item in captured.items()}
@@ -132,15 +147,36 @@ class HandoffService:
             distinct = list({reference(citation): citation for citation in offered}.values())
             resolved = resolve(session, ask.scope_id, head, distinct)
             require_readable(resolved, [(f"evidence.{index}", item) for index, item in named])
-            candidates = [
+            return parts, [
                 Candidate(citation=typed, label=resolved.view(value)["label"])
                 for typed, value in zip(_typed(distinct), distinct, strict=True)
             ]
-            draft, left_out = drafts.deterministic_draft(ask.objective, ask.disposition, parts, candidates)
-            return PrepareHandoffAnswer(draft=draft, candidates=tuple(candidates), left_out=tuple(_typed(left_out)))
 
         # Without inline evidence nothing is stored, and a reader needs no write lock.
-        return self._database.write(work) if records else self._database.read(work)
+        parts, candidates = self._database.write(work) if records else self._database.read(work)
+        # Behind the transaction: whatever a provider does, no lock waits for it.
+        parts, drafting = self._proposed(ask, parts, candidates)
+        draft, left_out = drafts.deterministic_draft(ask.objective, ask.disposition, parts, candidates)
+        return PrepareHandoffAnswer(
+            draft=draft, candidates=tuple(candidates), left_out=tuple(_typed(left_out)), drafting=drafting
+        )
+
+    def _proposed(
+        self, ask: PrepareHandoffAsk, parts: dict[str, Any], candidates: Sequence[Candidate]
+    ) -> tuple[dict[str, Any], DraftingOutcome]:
+        """The parts with what the provider proposed and the rules accepted, and what became of it."""
+        if not ask.propose or self._drafting is None:
+            status: Literal["not_asked", "off"] = "off" if ask.propose else "not_asked"
+            return parts, DraftingOutcome(status=status, reason=None, accepted=0, refused=0)
+        citations = [dump(item.citation) for item in candidates]
+        labels = [(_kind(citation), item.label) for citation, item in zip(citations, candidates, strict=True)]
+        try:
+            found = accept(self._drafting(messages(ask.objective, parts, labels)), parts, citations)
+        except DraftingFailed as failed:
+            return parts, DraftingOutcome(status="failed", reason=failed.reason, accepted=0, refused=0)
+        more = {"state": [*parts["state"], *found.state], "next_action": parts["next_action"] or found.next_action}
+        outcome = DraftingOutcome(status="proposed", reason=None, accepted=found.accepted, refused=found.refused)
+        return {**parts, **more}, outcome
 
     def finalize_handoff(self, who: Principal, ask: FinalizeHandoffAsk) -> PreparedHandoff:
         """Check a draft and every citation, and return the prepared handoff on the head of this moment."""
@@ -311,6 +347,10 @@ class HandoffService:
             revisions=tuple(_summary(row, receipts) for row in page),
             next_cursor=pack("revisions", page[-1].revision) if len(rows) > ask.limit else None,
         )
+
+
+def _kind(citation: CitationValue) -> str:
+    return str(citation["source_ref"]["source_type"]) if citation["kind"] == "source" else "handoff"
 
 
 def _recorder(row: store.RevisionRow) -> Recorder:
