@@ -42,8 +42,17 @@ def test_without_proposals_it_is_the_plain_handoff(
     assert world.ok(repo.path, "continue", "--json").json["content"]["state"][0]["text"] == "It stands"
 
 
-def test_an_address_that_may_not_be_used_is_refused_before_anything_is_sent(world: World) -> None:
+def test_a_wrong_setting_hinders_no_handoff(world: World) -> None:
+    """Catches: a provider that is set up when the store is opened, and so takes every operation with it."""
     repo = world.bound()
-    world.refused(
-        "invalid_request", 2, repo.path, "handoff", "--draft", "--yes", "--json", PASSDOWN_DRAFTING_URL="http://example.com"
-    )  # fmt: skip
+    wrong = {"PASSDOWN_DRAFTING_URL": "http://user:s3cret@example.com"}
+    answer = world.ok(repo.path, "handoff", "--draft", "--yes", **wrong)
+    assert "Nothing was proposed: misconfigured" in answer.err
+    assert "s3cret" not in answer.err
+    world.ok(repo.path, "continue", **wrong)
+
+
+def test_what_is_proposed_is_not_committed_where_nobody_reads_it(world: World, model: Provider) -> None:
+    repo = world.bound()
+    assert world.run(repo.path, "handoff", "--draft", PASSDOWN_DRAFTING_URL=model.url).code == 2
+    assert model.asked == []

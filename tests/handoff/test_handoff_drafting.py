@@ -122,6 +122,15 @@ def test_no_more_is_taken_than_a_handoff_can_hold(asked: Desk, model: Provider) 
     assert (len(answer["draft"]["state"]), outcome(answer)[2:]) == (64, (63, 7))
 
 
+def test_a_draft_with_proposals_can_be_finalised_where_the_one_without_could(asked: Desk, model: Provider) -> None:
+    """Catches: proposals that together are larger than a handoff may be."""
+    model.say(*[(f"{number} " + "\u754c" * 1_000, ["E1"]) for number in range(20)])
+    answer = prepare(asked)
+    status, _, accepted, refused = outcome(answer)
+    assert (status, accepted + refused, accepted < 11) == ("proposed", 20, True)
+    asked.call("finalize_handoff", scope_id=SCOPE, draft=answer["draft"])
+
+
 @pytest.mark.parametrize(
     ("mode", "reason"),
     [

@@ -8,7 +8,7 @@ imports the handlers of handoffs nor the renderers.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -114,12 +114,24 @@ class Application:
 
 
 def _drafting() -> Provider | None:
-    """The drafting provider that the environment names; without one nothing of it is loaded."""
+    """The drafting provider that the environment names; nothing of it is loaded before it is asked."""
     if not os.environ.get("PASSDOWN_DRAFTING_URL"):
         return None
-    from passdown.app.drafting_http import provider_of
 
-    return provider_of(os.environ)
+    def ask(messages: Sequence[Mapping[str, str]]) -> str:
+        from passdown.app.drafting_http import provider_of
+        from passdown.handoff.drafting import DraftingFailed
+        from passdown.kernel.errors import PassdownError
+
+        try:
+            provider = provider_of(os.environ)
+        except PassdownError:  # a wrong setting is no reason to refuse a handoff
+            provider = None
+        if provider is None:
+            raise DraftingFailed("misconfigured")
+        return provider(messages)
+
+    return ask
 
 
 def _markdown(report: dict[str, Any]) -> bytes:

@@ -17,6 +17,8 @@ KEYED: Final[Mapping[str, str]] = {
 NATURAL: Final[Mapping[str, str]] = {
     "capture_source": "the same source with the same content is one source",
     "prepare_handoff": "what it captures is identified by content, and the draft is computed",
+    "acknowledge_handoff": "the same words of the same principal about the same handoff are one receipt",
+    "recover_draft": "what it captures is identified by content, and the draft is computed",
     "commit_handoff": "base and content digest identify the revision, which is answered again",
 }
 """Writes that a repetition answers as the first time by themselves; a key is neither needed nor read."""

@@ -105,6 +105,10 @@ def handoff(
         raise typer.BadParameter("the document has the words; leave out the other options", param_hint="--from")
     if draft and (from_ is not None or to_file is not None):
         raise typer.BadParameter("needs the store and no document", param_hint="--draft")
+    if draft and not yes and not screen.is_interactive():
+        raise typer.BadParameter(
+            "nobody is here to read what is proposed; commit it unread with --yes", param_hint="--draft"
+        )
     here = place(data, as_)
     scope_id = here.require_scope()
     if to_file is not None:

@@ -17,6 +17,8 @@ from passdown.kernel.symbols import STATUS_SYMBOLS
 
 SYMBOLS: Final[Mapping[str, str]] = {
     **STATUS_SYMBOLS,
+    "accepted": "✓",
+    "declined": "✗",
     "aligned": "=",
     "ahead": "+",
     "behind": "-",

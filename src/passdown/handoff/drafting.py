@@ -5,9 +5,9 @@ and the labels of the evidence that was offered, and proposes statements and per
 was not offered, change the objective, the disposition or a given statement, or leave anything out: what it proposes is
 added or refused, one statement at a time, and both are counted.
 
-Refused is a statement without text or over its limit, without citations, with one that was not offered, or that is
-there already; a next action likewise, and where one was given. An answer that is not the form below is
-``malformed``, one of which nothing could be used ``nothing_usable``.
+Refused is a statement without text, over its limit or over what the content has room for, without citations, with one
+that was not offered, or that is there already; a next action likewise, and where one was given. An answer that is not
+the form below is ``malformed``, one of which nothing could be used ``nothing_usable``.
 
 Form: one JSON object ``{"statements": [{"text", "evidence": ["E1", …]}], "next_action": {"text", "evidence"} | null}``,
 alone or in one code fence.
@@ -22,15 +22,18 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from passdown.kernel import limits
+from passdown.kernel.canonical import canonical_bytes
 from passdown.kernel.errors import PassdownError
 from passdown.kernel.strict_json import parse_json
 from passdown.kernel.text import TextRefused, normalise_text
 
-Reason = Literal["timeout", "unreachable", "http_status", "too_large", "malformed", "nothing_usable"]
+Reason = Literal["misconfigured", "timeout", "unreachable", "http_status", "too_large", "malformed", "nothing_usable"]
 """Why nothing came of a proposal."""
 
 ANSWER_BYTES: Final = 256 * 1024
 LABEL_CHARS: Final = 200
+SHOWN_CHARS: Final = 1_000
+"""Of a given statement; with the other limits a prompt stays under 1 MiB."""
 _FENCED: Final = re.compile(r"\s*```(?:json)?[ \t]*\n(.*?)\n[ \t]*```\s*\Z", re.DOTALL)
 
 _INSTRUCTION: Final = (
@@ -58,8 +61,8 @@ def messages(objective: str, parts: Mapping[str, Any], labels: Sequence[tuple[st
     """What the provider is sent; ``labels`` are kind and label of each candidate, in order. Nothing else leaves."""
     data = {
         "objective": objective,
-        "statements": [item["text"] for item in parts["state"]],
-        "next_action": parts["next_action"]["text"] if parts["next_action"] else None,
+        "statements": [item["text"][:SHOWN_CHARS] for item in parts["state"]],
+        "next_action": parts["next_action"]["text"][:SHOWN_CHARS] if parts["next_action"] else None,
         "evidence": [
             {"id": f"E{number}", "kind": kind, "label": label[:LABEL_CHARS]}
             for number, (kind, label) in enumerate(labels, 1)
@@ -67,7 +70,7 @@ def messages(objective: str, parts: Mapping[str, Any], labels: Sequence[tuple[st
     }
     return [
         {"role": "system", "content": _INSTRUCTION},
-        {"role": "user", "content": json.dumps(data, ensure_ascii=True)},
+        {"role": "user", "content": json.dumps(data, ensure_ascii=False)},
     ]
 
 
@@ -85,8 +88,12 @@ class Proposal:
         return len(self.state) + (self.next_action is not None)
 
 
-def accept(answer: str, parts: Mapping[str, Any], offered: Sequence[Mapping[str, Any]]) -> Proposal:
-    """What of the answer may enter the draft; ``offered`` are the citations of the candidates, in order."""
+def accept(answer: str, parts: Mapping[str, Any], offered: Sequence[Mapping[str, Any]], budget: int) -> Proposal:
+    """What of the answer may enter the draft.
+
+    ``offered`` are the citations of the candidates, in order; ``budget`` are the bytes of canonical content that are
+    left, so that a draft with proposals can be finalised wherever the one without could.
+    """
     value = _read(answer)
     by_id = {f"E{number}": citation for number, citation in enumerate(offered, 1)}
     proposal = Proposal()
@@ -94,14 +101,17 @@ def accept(answer: str, parts: Mapping[str, Any], offered: Sequence[Mapping[str,
     room = limits.STATEMENTS - len(parts["state"])
     for item in value.get("statements", ()):
         statement = _statement(item, by_id)
-        if statement is None or statement["text"] in seen or len(proposal.state) >= room:
+        cost = 0 if statement is None else len(canonical_bytes(statement)) + 1
+        if statement is None or statement["text"] in seen or len(proposal.state) >= room or cost > budget:
             proposal.refused += 1
             continue
+        budget -= cost
         seen.add(statement["text"])
         proposal.state.append(statement)
     following = value.get("next_action")
     if following is not None:
-        proposal.next_action = None if parts["next_action"] else _statement(following, by_id)
+        found = None if parts["next_action"] else _statement(following, by_id)
+        proposal.next_action = found if found is not None and len(canonical_bytes(found)) <= budget else None
         proposal.refused += proposal.next_action is None
     if not proposal.accepted:
         raise DraftingFailed("nothing_usable")

@@ -15,6 +15,7 @@ from passdown.handoff.drafting import DraftingFailed, Provider, accept, messages
 from passdown.handoff.evidence import require_readable, resolve
 from passdown.handoff.inline import capture_inline, inline_records, source_citation
 from passdown.handoff.models import (
+    HANDOFF_SCHEMA,
     PREPARED_SCHEMA,
     ArtifactCitation,
     ArtifactRef,
@@ -60,6 +61,7 @@ from passdown.handoff.rules import (
 from passdown.handoff.source_operations import InlineEvidence
 from passdown.handoff.sources import SourceService, ref_of
 from passdown.kernel import limits
+from passdown.kernel.canonical import canonical_bytes
 from passdown.kernel.clock import Clock
 from passdown.kernel.errors import PassdownError
 from passdown.kernel.ids import IdSource
@@ -171,12 +173,18 @@ class HandoffService:
         citations = [dump(item.citation) for item in candidates]
         labels = [(_kind(citation), item.label) for citation, item in zip(citations, candidates, strict=True)]
         try:
-            found = accept(self._drafting(messages(ask.objective, parts, labels)), parts, citations)
+            answer = self._drafting(messages(ask.objective, parts, labels))
+            found = accept(answer, parts, citations, self._left(ask, parts, candidates))
         except DraftingFailed as failed:
             return parts, DraftingOutcome(status="failed", reason=failed.reason, accepted=0, refused=0)
         more = {"state": [*parts["state"], *found.state], "next_action": parts["next_action"] or found.next_action}
         outcome = DraftingOutcome(status="proposed", reason=None, accepted=found.accepted, refused=found.refused)
         return {**parts, **more}, outcome
+
+    def _left(self, ask: PrepareHandoffAsk, parts: dict[str, Any], candidates: Sequence[Candidate]) -> int:
+        """Bytes of content that the draft without proposals leaves free."""
+        plain, _ = drafts.deterministic_draft(ask.objective, ask.disposition, parts, candidates)
+        return self._max_bytes - len(canonical_bytes({**dump(plain), "schema": HANDOFF_SCHEMA}))
 
     def finalize_handoff(self, who: Principal, ask: FinalizeHandoffAsk) -> PreparedHandoff:
         """Check a draft and every citation, and return the prepared handoff on the head of this moment."""

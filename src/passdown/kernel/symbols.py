@@ -13,6 +13,4 @@ STATUS_SYMBOLS: Final[Mapping[str, str]] = {
     "no_handoff": "○",
     "unknown": "?",
     "complete": "✓",
-    "accepted": "✓",
-    "declined": "✗",
 }
