@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from storage_support import INSERT, VALUE, put, raw, refused, told, value_of
 
-from passdown.storage import CHUNK, Store, chunks, in_list, in_pairs
+from passdown.storage import CHUNK, Store, chunks, in_list, in_pairs, table_of_pairs
 from support.places import AGAIN, Place
 
 
@@ -216,10 +216,20 @@ def test_lists_and_pairs_find_exactly_what_they_name_at_every_size(store: Store)
         fragment, params = in_pairs("name", "value", "p", [(name, i % 7) for i, name in enumerate(names)])
         found = store.read(lambda s, f=fragment, p=params: s.all(f"SELECT name FROM pd_counters WHERE {f}", **p))
         assert sorted(row[0] for row in found) == sorted(names)
+        if names:
+            asked, params = table_of_pairs("n", "v", "p", [(name, i % 7) for i, name in enumerate(names)])
+            sql = f"SELECT c.name FROM {asked} a JOIN pd_counters c ON c.name = a.n AND c.value = a.v"
+            found = store.read(lambda s, q=sql, p=params: s.all(q, **p))
+            assert sorted(row[0] for row in found) == sorted(names)
     fragment, params = in_pairs("name", "value", "p", [(b"n1", 2), (b"n2", 1)])
     assert store.read(lambda s: s.all(f"SELECT name FROM pd_counters WHERE {fragment}", **params)) == []
-    for too_long in (lambda: in_list("n", [1] * (CHUNK + 1)), lambda: in_pairs("a", "b", "p", [(1, 1)] * (CHUNK + 1))):
+    for too_long in (
+        lambda: in_list("n", [1] * (CHUNK + 1)),
+        lambda: in_pairs("a", "b", "p", [(1, 1)] * (CHUNK + 1)),
+        lambda: table_of_pairs("a", "b", "p", [(1, 1)] * (CHUNK + 1)),
+    ):
         assert told(refused(too_long)) == ("internal_error", "list_too_long")
+    assert told(refused(lambda: table_of_pairs("a", "b", "p", []))) == ("internal_error", "list_empty")
 
 
 def test_chunks_keep_order_and_lose_nothing() -> None:

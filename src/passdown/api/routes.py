@@ -110,16 +110,20 @@ def _document_endpoint(op: Op[Any, Any], handler: Handler, desk: Desk) -> Any:
             require_json(request.headers)
             return access
 
-        access = await desk.run("read", admit)
-        body = await desk.receive(request)
-
-        def read() -> Any:
+        def read(access: Access, body: bytes) -> tuple[Access, Any]:
             ask = read_model(op.ask, body, max_bytes=desk.max_body)
             desk.confine(access, op, ask)
-            return ask
+            return access, ask
 
         # Judged before it stands in line: a request that will be refused takes no place among the reports.
-        ask = await desk.run("read", read)
+        announced = announced_length(request.headers)
+        if announced is not None and announced <= min(SMALL_BODY, desk.max_body):
+            body = await desk.receive(request)
+            access, ask = await desk.run("read", lambda: read(admit(), body))
+        else:
+            access = await desk.run("read", admit)
+            body = await desk.receive(request)
+            access, ask = await desk.run("read", lambda: read(access, body))
         _note_projection(exchange, ask)
 
         def build() -> Response:

@@ -25,7 +25,7 @@ NFC is that of the Unicode version of the running Python. Strings of characters 
 NFC in every later one.
 
 Public operations: :func:`canonical_bytes`, :func:`canonical_bytes_of_validated`, :func:`jcs_bytes`, :func:`digest`,
-:func:`digest_bytes`.
+:func:`digest_bytes`, :func:`digest_pieces`.
 """
 
 from __future__ import annotations
@@ -101,7 +101,15 @@ def digest(value: object) -> str:
 
 def digest_bytes(data: bytes) -> str:
     """`sha256:` and 64 lower-case hexadecimal digits over `data`."""
-    return "sha256:" + hashlib.sha256(data).hexdigest()
+    return digest_pieces((data,))
+
+
+def digest_pieces(pieces: Iterable[bytes]) -> str:
+    """The digest of what the pieces are together; nothing is copied for it."""
+    sum_ = hashlib.sha256()
+    for piece in pieces:
+        sum_.update(piece)
+    return "sha256:" + sum_.hexdigest()
 
 
 # --- the quick path ---------------------------------------------------------------------------------------------------

@@ -4,6 +4,9 @@ The report is built as a plain JSON value with every member that the schema has,
 selection differ only in ``locale``, ``format``, ``renderer_version``, ``generated_at`` and ``report_digest``. Nothing
 is inferred: without an observed activity the activity members say ``unknown``, without a check evidence says
 ``not_checked``, and no count is turned into progress.
+
+What a report says of one handoff depends on its revision, on the facts of its evidence and on whether they were asked
+for, and on nothing else. It is made, and written, once for equal ones and shared by the reports that show it.
 """
 
 from __future__ import annotations
@@ -14,10 +17,11 @@ from typing import Any, Final
 
 from passdown.handoff.models import HANDOFF_FAMILY
 from passdown.handoff.rules import cited, evidence_checks, identity, is_unproved, rests_on
-from passdown.kernel.canonical import canonical_bytes_of_validated, digest_bytes
+from passdown.kernel.canonical import canonical_bytes_of_validated, digest_pieces
 from passdown.kernel.errors import PassdownError
 from passdown.kernel.timestamps import format_timestamp
 from passdown.report import selection
+from passdown.report.fragments import Fragments
 from passdown.report.models import REPORT_SCHEMA
 from passdown.report.port import EvidenceFact, Head, Revision
 
@@ -28,6 +32,15 @@ _ORDER: Final = {"blocked": 0, "continuable": 1, "no_handoff": 2, "unknown": 3, 
 # The feeds of activity that exist; `other` is what a caller records by hand and has no feed.
 _FEEDS: Final = ("coding_session", "git_commit", "git_worktree", "handoff_observation")
 
+_WITHOUT_ACTIVITY: Final[dict[str, Any]] = {
+    "activity_status": "unknown",
+    "observed_activity_count": 0,
+    "activities": [],
+    "temporal_basis": {"baseline": None, "end": None},
+    "baseline": None,
+}
+_OBJECTS: Final = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -36,7 +49,7 @@ class Member:
     workstream: Mapping[str, Any]
     head: Head | None
     revision: Revision | None
-    facts: Sequence[EvidenceFact] = ()
+    facts: tuple[EvidenceFact, ...] = ()
 
     @property
     def disposition(self) -> str | None:
@@ -69,21 +82,37 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A finished report: the JSON value of ``HandoffReport``, and its canonical bytes, which are its JSON export."""
+    """A finished report: the JSON value of ``HandoffReport``, and its canonical bytes, which are its JSON export.
+
+    Parts of ``value`` may be shared with other reports, so nobody changes it.
+    """
 
     value: dict[str, Any]
     canonical: bytes
 
 
-def assemble(frozen: Frozen, settings: Settings) -> Report:
-    """The report with both digests."""
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What is said of a workstream besides its descriptor: the members, and their canonical object left open."""
+
+    members: Mapping[str, Any]
+    written: bytes
+
+
+def assemble(frozen: Frozen, settings: Settings, fragments: Fragments | None = None) -> Report:
+    """The report with both digests. ``fragments`` keeps what other reports will show too; it changes no byte."""
+    fragments = fragments or Fragments(entries=0)
     envelope = selection.latest_envelope(
         project_id=frozen.project["project_id"],
         project_revision=frozen.project_revision,
         filters=frozen.filters,
         entries=[selection.entry(member.workstream, member.head) for member in frozen.members],
     )
-    workstreams = [_workstream(member, checked=settings.evidence_checks) for member in _ordered(frozen.members)]
+    ordered = _ordered(frozen.members)
+    parts = [_part(member, settings.evidence_checks, fragments) for member in ordered]
+    workstreams = [
+        {**part.members, "workstream": member.workstream} for member, part in zip(ordered, parts, strict=True)
+    ]
     report: dict[str, Any] = {
         "schema": REPORT_SCHEMA,
         "trust": "untrusted_history",
@@ -109,20 +138,30 @@ def assemble(frozen: Frozen, settings: Settings) -> Report:
         "generated_summary": _generated_summary(settings.generated_summary),
         "workstreams": workstreams,
     }
-    return _sealed(report)
+    return _sealed(report, _written(ordered, parts))
 
 
-def _sealed(report: dict[str, Any]) -> Report:
-    """Put in ``report_digest``, which covers every other member. Each member is written once, for digest and export."""
-    written = {name: b'"%s":%s' % (name.encode(), canonical_bytes_of_validated(report[name])) for name in report}
-    report["report_digest"] = digest_bytes(_object(written))
-    written["report_digest"] = b'"report_digest":"%s"' % report["report_digest"].encode()
-    return Report(report, _object(written))
+def _sealed(report: dict[str, Any], workstreams: Sequence[bytes]) -> Report:
+    """Put in ``report_digest``, which covers every other member. Each member is written once, for digest and export.
+
+    ``workstreams`` are the pieces of the member of that name. A report may be of many megabytes, so pieces stay pieces
+    until the end.
+    """
+    written: dict[str, Sequence[bytes]] = {
+        name: workstreams if name == "workstreams" else (canonical_bytes_of_validated(value),)
+        for name, value in report.items()
+    }
+    report["report_digest"] = digest_pieces(_object(written))
+    written["report_digest"] = (b'"%s"' % report["report_digest"].encode(),)
+    return Report(report, b"".join(_object(written)))
 
 
-def _object(written: Mapping[str, bytes]) -> bytes:
-    # Names of members are ASCII, so their order as text is the order of RFC 8785.
-    return b"{" + b",".join(written[name] for name in sorted(written)) + b"}"
+def _object(written: Mapping[str, Sequence[bytes]]) -> list[bytes]:
+    """The pieces of an object. Names of members are ASCII, so their order as text is the order of RFC 8785."""
+    pieces = []
+    for name in sorted(written):
+        pieces += [b',"%s":' % name.encode(), *written[name]]
+    return [b"{", pieces[0][1:], *pieces[1:], b"}"]
 
 
 def renderer_version(format_: str, locale: str) -> str:
@@ -149,17 +188,28 @@ def _ordered(members: Sequence[Member]) -> list[Member]:
     )
 
 
-def _workstream(member: Member, *, checked: bool) -> dict[str, Any]:
-    base: dict[str, Any] = {
-        "workstream": member.workstream,
-        "activity_status": "unknown",
-        "observed_activity_count": 0,
-        "activities": [],
-        "temporal_basis": {"baseline": None, "end": None},
-        "baseline": None,
-    }
+def _written(ordered: Sequence[Member], parts: Sequence[_Part]) -> list[bytes]:
+    """The pieces of the canonical array of the workstreams. The descriptor's member is the last of each by its name."""
+    pieces = [b"["]
+    for member, part in zip(ordered, parts, strict=True):
+        pieces += [part.written, b',"workstream":', canonical_bytes_of_validated(dict(member.workstream)), b"}", b","]
+    return [*(pieces[:-1] if ordered else pieces), b"]"]
+
+
+def _part(member: Member, checked: bool, fragments: Fragments) -> _Part:
     if member.head is None or member.revision is None:
-        return base | {
+        return fragments.of(_without_handoff, weigh=_weight)
+    return fragments.of(_of_handoff, member.revision, member.facts, checked, weigh=_weight)
+
+
+def _weight(part: _Part) -> int:
+    # Bytes of memory for each written one: the text, and the objects that it was written from.
+    return _OBJECTS * len(part.written)
+
+
+def _without_handoff() -> _Part:
+    return _left_open(
+        {
             "handoff_ref": None,
             "recorded_at": None,
             "content": None,
@@ -169,26 +219,38 @@ def _workstream(member: Member, *, checked: bool) -> dict[str, Any]:
             "reporting_status": "no_handoff",
             "handoff_activity_relation": None,
         }
-    content = member.revision.content
+    )
+
+
+def _of_handoff(revision: Revision, facts: tuple[EvidenceFact, ...], checked: bool) -> _Part:
+    content = revision.content
     citations = cited(content)
-    if len(citations) != len(member.facts):
+    if len(citations) != len(facts):
         raise PassdownError("handoff_report_inconsistent", rule="evidence")
-    evidence = list(zip(citations, member.facts, strict=True))
+    evidence = list(zip(citations, facts, strict=True))
     readable = {identity(citation): _resolves(citation, fact) for citation, fact in evidence}
     assurance = {identity(citation): fact.assurance for citation, fact in evidence}
     checks = evidence_checks(content, lambda citation: readable[identity(citation)]) if checked else NOT_CHECKED
-    return base | {
-        "handoff_ref": selection.handoff_ref(member.head),
-        "recorded_at": format_timestamp(member.revision.recorded_us),
-        "content": content,
-        "evidence_checks": checks,
-        "evidence": [
-            _evidence(citation, fact, readable[identity(citation)] if checked else None) for citation, fact in evidence
-        ],
-        "unproved": is_unproved(content["disposition"], [assurance[identity(item)] for item in rests_on(content)]),
-        "reporting_status": _reporting_status(content, checks),
-        "handoff_activity_relation": "unknown",
-    }
+    return _left_open(
+        {
+            "handoff_ref": selection.handoff_ref(revision.exact),
+            "recorded_at": format_timestamp(revision.recorded_us),
+            "content": content,
+            "evidence_checks": checks,
+            "evidence": [
+                _evidence(citation, fact, readable[identity(citation)] if checked else None)
+                for citation, fact in evidence
+            ],
+            "unproved": is_unproved(content["disposition"], [assurance[identity(item)] for item in rests_on(content)]),
+            "reporting_status": _reporting_status(content, checks),
+            "handoff_activity_relation": "unknown",
+        }
+    )
+
+
+def _left_open(members: dict[str, Any]) -> _Part:
+    every = _WITHOUT_ACTIVITY | members
+    return _Part(every, canonical_bytes_of_validated(every)[:-1])
 
 
 def _resolves(citation: Mapping[str, Any], fact: EvidenceFact) -> bool:

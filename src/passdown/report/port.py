@@ -8,7 +8,7 @@ takes a write lock, or costs more statements for more workstreams, revisions or 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 
@@ -32,16 +32,20 @@ class Exact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A stored revision. ``content`` is the JSON value of ``powercontext.handoff.v1``."""
+    """A stored revision. ``data`` are the bytes of its content as they are stored.
+
+    ``content`` is what they say, the JSON value of ``powercontext.handoff.v1``. It may be shared with other reports, so
+    nobody changes it. Equal if everything stored is equal.
+    """
 
     exact: Exact
-    content: Mapping[str, Any]
+    content: Mapping[str, Any] = field(compare=False)
     content_digest: str
     recorded_us: int
+    data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceFact:
+class EvidenceFact(NamedTuple):
     """What one distinct citation of a revision resolves to, in the order of first appearance in the content.
 
     ``artifact_id`` is that of the cited revision where one exists. ``remote_refs``: null is "not read" or no commit.
@@ -52,7 +56,7 @@ class EvidenceFact:
     assurance: str | None
     label: str | None
     read_by: str | None
-    remote_refs: Sequence[str] | None
+    remote_refs: tuple[str, ...] | None
 
 
 class Position(NamedTuple):
@@ -85,6 +89,6 @@ class HandoffReader(Protocol):
         """At most ``limit`` revisions of a scope below ``before`` (None: from the head), newest first."""
         ...
 
-    def check_evidence_many(self, refs: Sequence[Exact]) -> Mapping[Exact, Sequence[EvidenceFact]]:
+    def check_evidence_many(self, refs: Sequence[Exact]) -> Mapping[Exact, tuple[EvidenceFact, ...]]:
         """For each revision one fact per distinct citation. A revision that cites nothing is absent."""
         ...

@@ -24,6 +24,7 @@ from passdown.report.assemble import Frozen, Member, Report, Settings
 from passdown.report.catalog_rules import Descriptor
 from passdown.report.catalog_service import CatalogService
 from passdown.report.filters import catalog_matches, disposition_matches
+from passdown.report.fragments import Fragments
 from passdown.report.models import UNGROUPED_ID, Filters, GetHandoffReportAsk
 from passdown.report.operations import (
     ListReportRevisionsAnswer,
@@ -48,7 +49,7 @@ class ReportService:
     """One handler per operation of the room.
 
     ``workstreams`` and ``output_bytes`` bound one report (100 and 10,485,760); ``head_retries`` (3, at most 5) is how
-    often a selection starts over when heads moved under it.
+    often a selection starts over when heads moved under it. ``fragments`` keeps what reports have in common.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class ReportService:
         reader: HandoffReader,
         renderer: Renderer,
         *,
+        fragments: Fragments | None = None,
         workstreams: int = limits.REPORT_WORKSTREAMS,
         output_bytes: int = limits.REPORT_BYTES,
         head_retries: int = limits.HEAD_RETRIES,
@@ -69,6 +71,7 @@ class ReportService:
         self._clock = clock
         self._reader = reader
         self._renderer = renderer
+        self._fragments = fragments
         self._workstreams = workstreams
         self._output_bytes = output_bytes
         self._head_retries = head_retries
@@ -118,6 +121,7 @@ class ReportService:
                 evidence_checks=ask.include_evidence_checks,
                 generated_summary=ask.include_generated_summary,
             ),
+            self._fragments,
         )
 
     # --- selecting ----------------------------------------------------------------------------------------------------

@@ -5,8 +5,8 @@ Parameters are integers, bytes and ``None`` only: identity text is stored as byt
 to the same bytes without a word, so it is refused. A session lives as long as one transaction of a :class:`Store`; a
 statement that failed dooms its transaction, even if the caller swallowed the error.
 
-Public operations: :class:`Session`, :class:`Store`, and the fragment makers :func:`in_list`, :func:`in_pairs` and
-:func:`chunks`.
+Public operations: :class:`Session`, :class:`Store`, and the fragment makers :func:`in_list`, :func:`in_pairs`,
+:func:`table_of_pairs` and :func:`chunks`.
 """
 
 from __future__ import annotations
@@ -142,6 +142,30 @@ def in_pairs(
         params[f"{name}{index}b"] = right
         terms.append(f"({first} = :{name}{index}a AND {second} = :{name}{index}b)")
     return "(" + " OR ".join(terms) + ")", params
+
+
+def table_of_pairs(
+    first: str, second: str, name: str, pairs: Sequence[tuple[int | bytes, int | bytes]]
+) -> tuple[str, dict[str, Param]]:
+    """A table in parentheses with the columns ``first`` and ``second`` whose rows are ``pairs``, to join with.
+
+    It selects what :func:`in_pairs` selects, in less than half of the time where much is joined to each pair: nothing
+    has to be kept to see which rows two terms found. A pair that stands there twice gives its rows twice. One to
+    :data:`CHUNK` pairs; more are ``internal_error`` with rule ``list_too_long``, none with rule ``list_empty``. The
+    table is filled up to a power of two, at most to the limit, with rows that equal nothing.
+    """
+    if not pairs:
+        raise PassdownError("internal_error", rule="list_empty")
+    filling = len(_padded(pairs)) - len(pairs)
+    params: dict[str, Param] = {}
+    rows = []
+    # SQLite takes a union of at most as many selects as a list has values here. The first rows give the columns their
+    # types, so the filling comes behind them.
+    for index, (left, right) in enumerate([*pairs, *([(None, None)] * filling)][:CHUNK]):
+        params[f"{name}{index}a"] = left
+        params[f"{name}{index}b"] = right
+        rows.append(f"SELECT :{name}{index}a AS {first}, :{name}{index}b AS {second}")
+    return "(" + " UNION ALL ".join(rows) + ")", params
 
 
 def _padded(values: Sequence[T]) -> list[T]:
