@@ -27,6 +27,7 @@ EXIT_OF = {
     422: 2,
     431: 2,
     500: 1,
+    501: 5,
     503: 5,
 }
 OWN_EXIT = {"selection_not_resolvable": 4, "digest_mismatch": 4}

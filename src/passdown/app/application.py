@@ -11,8 +11,9 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from passdown.app.features import REPORT_MARK, features_off, require_on
 from passdown.app.paths import database_path
 from passdown.app.spanning import SpanningStore
 from passdown.kernel.clock import Clock, SystemClock
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 
 Q = TypeVar("Q")
 A = TypeVar("A")
-
-REPORT_MARK: Final = "handoff_report"
-"""Every operation of the report room, and no other, has this in its wire name."""
 
 
 class Local:
@@ -52,6 +50,7 @@ class Application:
         self.store = SpanningStore(store)
         self.clock: Clock = clock or SystemClock()
         self.ids: IdSource = ids or RandomIds(self.clock)
+        self.off = features_off(os.environ)
         self._handoff_handlers: dict[str, Handler] | None = None
         self._report_handlers: dict[str, Handler] | None = None
 
@@ -78,11 +77,12 @@ class Application:
 
     def handler(self, name: str) -> Handler:
         """The handler of an operation of this version."""
+        require_on(name, self.off)
         return (self._report() if REPORT_MARK in name else self._handoff())[name]
 
     def handlers(self) -> dict[str, Handler]:
         """Every handler, for a surface that serves them all."""
-        return {**self._handoff(), **self._report()}
+        return self._handoff() if "report" in self.off else {**self._handoff(), **self._report()}
 
     def caller(self, who: Principal) -> Local:
         """A caller for this principal."""
@@ -94,8 +94,10 @@ class Application:
 
         return Replays(self.store, self.clock)
 
-    def places(self) -> Places:
-        """Which project a scope or a key belongs to."""
+    def places(self) -> Places | None:
+        """Which project a scope or a key belongs to; None where no feature has projects."""
+        if "report" in self.off:
+            return None
         from passdown.app.places import Places
 
         return Places(self.store)

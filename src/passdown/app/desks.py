@@ -11,7 +11,9 @@ from passdown.app.resuming import Previous, previous
 from passdown.handoff.gitdraft import Locale
 from passdown.handoff.host import Checkout
 from passdown.handoff.operations import HandOffNowAsk
+from passdown.kernel.errors import PassdownError
 from passdown.kernel.operations import Caller
+from passdown.report.models import WorkstreamDescriptor
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +33,19 @@ class Desk:
     recent: int
 
 
+def _listed(call: Caller, scope_id: str) -> WorkstreamDescriptor | None:
+    """The catalog entry of the workstream; None where there is none, or no catalog because the report is off."""
+    try:
+        return catalog.workstream_of(call, scope_id)
+    except PassdownError as error:
+        if error.code not in ("feature_off", "not_found"):
+            raise
+        return None
+
+
 def desk(call: Caller, checkout: Checkout, scope_id: str) -> Desk:
     """Look up what a handoff of this workstream starts from."""
-    item = catalog.workstream_of(call, scope_id)
+    item = _listed(call, scope_id)
     locale = catalog.project(call, item.project_id).default_locale if item else "en"
     last = previous(call, scope_id)
     is_later = (

@@ -8,10 +8,12 @@ Public operations: :func:`check_store`.
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from passdown.app.features import REPORT_TABLES, features_off
 from passdown.storage import Session, open_store
 from passdown.storage.findings import Check, Findings
 from passdown.storage.integrity import check_counters, check_foundation
@@ -42,13 +44,15 @@ def check_store(target: Path | str, progress: Progress | None = None) -> Checked
     ``schema_too_new``.
     """
     with closing(open_store(target, create=False, migrate=False)) as store:
-        found, sound = check_foundation(store)
+        off = features_off(os.environ)
+        has_report = "report" not in off
+        found, sound = check_foundation(store, without=None if has_report else REPORT_TABLES)
         if sound:
-            found += store.read(lambda session: _rows(session, progress))
+            found += store.read(lambda session: _rows(session, progress, has_report=has_report))
         return Checked(store.engine, SCHEMA_HEAD, tuple(found), complete=sound)
 
 
-def _rows(session: Session, progress: Progress | None) -> list[Check]:
+def _rows(session: Session, progress: Progress | None, *, has_report: bool) -> list[Check]:
     from passdown.handoff import integrity as handoff
     from passdown.handoff.integrity_more import more_checks
     from passdown.identity import integrity as identity
@@ -58,7 +62,7 @@ def _rows(session: Session, progress: Progress | None) -> list[Check]:
         check_counters(session),
         *handoff.checks(session, progress),
         *more_checks(session, progress),
-        *report.checks(session, progress),
+        *(report.checks(session, progress) if has_report else ()),
         identity.check(session),
         _replays(session),
     ]

@@ -32,7 +32,13 @@ def home(data: str | None = None, name: str | None = None, *, json: bool = False
     from passdown.cli import catalog
 
     with here.calling() as call:
-        item = catalog.workstream_of(call, here.scope_id)
+        try:
+            item = catalog.workstream_of(call, here.scope_id)
+        except PassdownError as error:
+            if error.code != "feature_off":
+                raise
+            _alone(call, here.scope_id, json=json)
+            return
         project_id = item.project_id if item else "prj_ungrouped"
         owner = catalog.project(call, project_id) if item else None
         found, total = _workstreams(call, project_id)
@@ -70,6 +76,32 @@ def home(data: str | None = None, name: str | None = None, *, json: bool = False
         screen.show([f"  … {len(listed) - _MAX_ROWS} more: passdown report"])
     sys.stdout.flush()
     screen.say("", f"Next: {command}")
+
+
+def _alone(call: Caller, scope_id: str, *, json: bool) -> None:
+    """Where the report is switched off there are no projects to look at: this workstream and nothing else."""
+    from passdown.app.resuming import previous
+
+    last = previous(call, scope_id)
+    command = next_command(in_repository=True, bound=True, has_handoff=last is not None)
+    if json:
+        screen.show_json(
+            {
+                "project_id": None,
+                "scope_id": scope_id,
+                "workstreams": [],
+                "total_workstreams": 0,
+                "next_command": command,
+            }
+        )
+        return
+    state = screen.status(last.content.disposition) if last else screen.status("no_handoff")
+    pairs = [("Here", scope_id), ("Status", state)]
+    if last is not None:
+        pairs.append(("Objective", last.content.objective))
+    screen.show(screen.fields(pairs, indent=0))
+    sys.stdout.flush()
+    screen.say("", "The report is switched off here, so other workstreams are not listed.", f"Next: {command}")
 
 
 def _workstreams(call: Caller, project_id: str) -> tuple[list[dict[str, Any]], int]:

@@ -11,7 +11,14 @@ from passdown.cli import screen
 from passdown.cli.context import As, Data, Json, place
 
 if TYPE_CHECKING:
-    from passdown.kernel.operations import Caller
+    from collections.abc import Mapping
+
+    from pydantic import BaseModel
+
+    from passdown.app.application import Application
+    from passdown.app.report_process import ReportProcess
+    from passdown.cli.context import Place
+    from passdown.kernel.operations import Caller, Handler
 
 token_app = typer.Typer(help="Tokens for the server.", rich_markup_mode=None, no_args_is_help=True)
 
@@ -37,10 +44,9 @@ def serve(
     from passdown.api.app import create_app
     from passdown.api.exchange import log_requests_to
     from passdown.api.server import serve as run
+    from passdown.app.features import operations_on
     from passdown.app.operations import OPERATIONS
-    from passdown.app.report_process import ReportProcess
     from passdown.identity.service import TokenService
-    from passdown.report.report_models import HandoffReport
 
     gc.enable()
     here = place(data, as_)
@@ -51,13 +57,13 @@ def serve(
             screen.say(f"No owner token existed; this one is shown once: {token}")
         application_names = [host, *(public_host or [])]
         handlers = application.handlers()
-        reports = ReportProcess(here.store, application.clock, handlers["get_handoff_report"])
+        reports = None if "report" in application.off else _reports(here, application, handlers)
         app = create_app(
-            {**handlers, "get_handoff_report": reports},
-            OPERATIONS,
+            handlers if reports is None else {**handlers, "get_handoff_report": reports},
+            operations_on(OPERATIONS, application.off),
             tokens,
             allowed_hosts=application_names,
-            document_model=HandoffReport,
+            document_model=None if reports is None else _report_model(),
             replays=application.replays(),
             places=application.places(),
             writes=application.store.writes,
@@ -67,7 +73,20 @@ def serve(
         try:
             run(app, host, port, behind_tls_proxy=behind_tls_proxy)
         finally:
-            reports.close()
+            if reports is not None:
+                reports.close()
+
+
+def _reports(here: Place, application: Application, handlers: Mapping[str, Handler]) -> ReportProcess:
+    from passdown.app.report_process import ReportProcess
+
+    return ReportProcess(here.store, application.clock, handlers["get_handoff_report"])
+
+
+def _report_model() -> type[BaseModel]:
+    from passdown.report.report_models import HandoffReport
+
+    return HandoffReport
 
 
 @token_app.command()

@@ -163,6 +163,13 @@ PLACE_ROWS: Final[tuple[Row, ...]] = (
         "Use a fresh key for a new request, and the old one only to repeat the very same bytes.",
     ),
     (
+        "feature_off",
+        501,
+        5,
+        "This feature is switched off here.",
+        "Ask whoever runs this installation; PASSDOWN_FEATURES_OFF names what is off.",
+    ),
+    (
         "server_not_reachable",
         503,
         5,

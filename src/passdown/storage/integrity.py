@@ -12,6 +12,7 @@ Public operations: :func:`check_foundation`, :func:`check_counters`, :func:`is_r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from passdown.kernel.errors import PassdownError
@@ -24,26 +25,28 @@ _SOUND: Final = [("ok",)]
 _UNREADABLE: Final = frozenset({"table_missing", "column_missing"})
 
 
-def check_foundation(store: Store) -> tuple[list[Check], bool]:
+def check_foundation(store: Store, *, without: str | None = None) -> tuple[list[Check], bool]:
     """The checks ``file``, ``schema`` and ``values``, and whether what the rows say can be checked further.
 
     The first and the last are about SQLite; other engines answer for their files and kinds themselves. A file that
-    SQLite cannot read at all is ``store_not_readable`` with rule ``damaged``.
+    SQLite cannot read at all is ``store_not_readable`` with rule ``damaged``. Tables and indexes whose names begin with
+    ``without`` belong to nobody here and are passed over, whether they are there or not.
     """
+    tables = tuple(table for table in TABLES if without is None or not table.name.startswith(without))
     is_file = store.engine == "sqlite"
     found: list[Check] = []
     if is_file:
         found.append(store.read(_check_file))
     if all(check.ok for check in found):
-        found.append(_check_schema(store))
+        found.append(_check_schema(store, tables, without))
         if is_file and _is_whole(found[-1]):
-            found.append(store.read(_check_values))
+            found.append(store.read(lambda session: _check_values(session, tables)))
     return found, found[-1].ok or (found[-1].name == "schema" and _is_whole(found[-1]))
 
 
 def is_readable(store: Store) -> bool:
     """Whether every table and column is there."""
-    return _is_whole(_check_schema(store))
+    return _is_whole(_check_schema(store, TABLES, None))
 
 
 def _is_whole(schema: Check) -> bool:
@@ -61,12 +64,12 @@ def _check_file(session: Session) -> Check:
     return findings.check()
 
 
-def _check_schema(store: Store) -> Check:
+def _check_schema(store: Store, wanted: Sequence[Table], without: str | None) -> Check:
     """Every table with its columns, every index, and on every immutable table the triggers that keep its rows."""
     ddl = _ddl(store)
     findings = Findings("schema", "objects")
     tables, indexes, triggers = (_names(store, sql) for sql in (ddl.tables, ddl.indexes, ddl.triggers))
-    for table in TABLES:
+    for table in wanted:
         findings.examined += 1
         if table.name not in tables:
             findings.add("table_missing", table.name)
@@ -79,16 +82,18 @@ def _check_schema(store: Store) -> Check:
             if name not in triggers:
                 findings.add("trigger_missing", table.name, trigger=name)
     for name in INDEXES:
+        if without is not None and name.startswith(without):
+            continue
         findings.examined += 1
         if name not in indexes:
             findings.add("index_missing", "", index=name)
     return findings.check()
 
 
-def _check_values(session: Session) -> Check:
+def _check_values(session: Session, tables: Sequence[Table]) -> Check:
     """SQLite stores any kind of value in any column; a server would have refused it."""
     findings = Findings("values", "columns")
-    for table in TABLES:
+    for table in tables:
         findings.examined += len(table.columns)
         wrong = " OR ".join(
             f"typeof({name}) NOT IN ('{'integer' if name in NUMBERS else 'blob'}', 'null')" for name in table.columns
