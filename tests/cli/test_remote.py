@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli_support import Answer, World, numbers, serving
 from git_support import Repo
+
+from passdown.git.locate import find_repository
+from passdown.git.state import load_state, save_state
 
 TOKEN = re.compile(r"pdt_[A-Za-z0-9_-]{43}")
 AGO = re.compile(r"just now|\d+ \w+ ago")
@@ -229,12 +232,14 @@ STORY: list[list[str]] = [
 def test_a_whole_story_is_told_in_the_same_words(world: World) -> None:
     """Catches: a command that writes something else through a server, or says it in another way."""
     repo = world.repo(commits=3)
-    choice = repo.path / ".git" / "passdown"
     (repo.path / "new.txt").write_text("not committed\n")
     embedded = [twin(world.run(repo.path, *arguments), str(world.data)) for arguments in STORY]
-    shutil.rmtree(choice)
+    # The worktree keeps its own name, which is part of what is handed off; only its choice is taken back.
+    bound = load_state(find_repository(repo.path)).state
+    assert bound is not None
     other = below(world, "served")
     with served(other) as remote:
+        save_state(find_repository(repo.path), replace(bound, scope_id=None, store=remote.url))
         over_http = [twin(remote.run(repo.path, *arguments), remote.url) for arguments in STORY]
         for arguments, mine, theirs in zip(STORY, embedded, over_http, strict=True):
             assert (arguments, theirs) == (arguments, mine)
