@@ -33,8 +33,8 @@ from typing import Any
 import pyte
 from git_support import Repo, plain_environment
 
+import passdown.app.catalog
 import passdown.app.handing
-import passdown.cli.catalog
 import passdown.cli.continuing
 import passdown.cli.home
 import passdown.cli.init
@@ -278,12 +278,14 @@ def on_a_terminal(
 
 
 @contextmanager
-def serving(world: World, cwd: Path, *arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def serving(
+    world: World, cwd: Path, *arguments: str, **changes: str | None
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """A server on a free port; yields its address. It must end with code 0 when it is told to."""
     with subprocess.Popen(
         [PASSDOWN, "serve", "--port", "0", *arguments],
         cwd=cwd,
-        env=world.environment(),
+        env=world.environment(**changes),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
+import httpx
 import pytest
-from cli_support import World
+from cli_support import World, serving
 from git_support import Repo
 
 OFF = {"PASSDOWN_FEATURES_OFF": "report"}
@@ -42,3 +43,22 @@ def test_what_needs_it_says_that_it_is_off(world: World, repo: Repo, command: li
 
 def test_a_name_that_no_feature_has_is_refused(world: World, repo: Repo) -> None:
     world.refused("invalid_request", 2, repo.path, "continue", PASSDOWN_FEATURES_OFF="repot")
+
+
+def test_a_server_without_it_has_no_such_addresses_and_hands_off_all_the_same(world: World, repo: Repo) -> None:
+    token = world.ok(repo.path, "token", "create", "t", "--principal", "p", "--role", "owner", "--json", **OFF).json[
+        "token"
+    ]
+    headers = {"Authorization": f"Bearer {token}"}
+    with (
+        serving(world, repo.path, **OFF) as (url, _),
+        httpx.Client(base_url=url, headers=headers, trust_env=False) as client,
+    ):
+        answer = client.post("/v1/handoff-reports/projects/list", json={})
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+        paths = client.get("/openapi.json").json()["paths"]
+        assert "/v1/handoff/continue" in paths
+        assert not any("handoff-reports" in path for path in paths)
+        remote = {"PASSDOWN_URL": url, "PASSDOWN_TOKEN": token, "PASSDOWN_DATA": None}
+        world.ok(repo.path, "handoff", "--next", "Go on", **remote)
+        assert "→ Go on [" in world.ok(repo.path, "continue", **remote).out

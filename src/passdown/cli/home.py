@@ -29,7 +29,7 @@ def home(data: str | None = None, name: str | None = None, *, json: bool = False
     if here.scope_id is None or here.repository is None:
         _unbound(here, json=json)
         return
-    from passdown.cli import catalog
+    from passdown.app import catalog
 
     with here.calling() as call:
         try:
@@ -154,7 +154,7 @@ def _beside(here: Place) -> str | None:
     """The workstream of another worktree of this repository as PROJECT/KEY, if one can be named."""
     if here.repository is None or here.reason != "absent":
         return None
-    from passdown.cli import catalog
+    from passdown.app import catalog
 
     for state in siblings(here.repository):
         if state.scope_id is None or state.store != here.target.recorded:

@@ -89,7 +89,7 @@ def init(
 
     Without `--project` a project is made. Every write is named before it is made.
     """
-    from passdown.cli import catalog
+    from passdown.app import catalog
     from passdown.kernel.wire import build
     from passdown.report.operations import CreateProjectAsk
 
@@ -130,7 +130,7 @@ def init(
 
 def _refuse_taken_key(call: Caller, key: str) -> None:
     """A project of that key may be another one: attaching needs the user's word, so its key is asked for."""
-    from passdown.cli import catalog
+    from passdown.app import catalog
 
     try:
         catalog.project(call, key)
@@ -147,7 +147,7 @@ def _refuse_taken_key(call: Caller, key: str) -> None:
 
 
 def _attach(call: Caller, found: ProjectDescriptor, wanted: str | None, language: str) -> _Plan:
-    from passdown.cli import catalog
+    from passdown.app import catalog
 
     present = list(catalog.workstreams(call, found.project_id))
     for item in present:
@@ -263,7 +263,7 @@ def start(
     json: Json = False,
 ) -> None:
     """Begin a new workstream and work on it from here."""
-    from passdown.cli import catalog
+    from passdown.app import catalog
     from passdown.kernel.wire import build
     from passdown.report.operations import REGISTER_WORKSTREAM, RegisterWorkstreamAsk
 
@@ -285,7 +285,7 @@ def start(
 
 
 def _free_key(call: Caller, project_id: str, wanted: str) -> str:
-    from passdown.cli import catalog
+    from passdown.app import catalog
 
     taken = {item.key for item in catalog.workstreams(call, project_id)}
     key, number = wanted, 2
@@ -296,7 +296,7 @@ def _free_key(call: Caller, project_id: str, wanted: str) -> str:
 
 
 def _current_project(call: Caller, here: Place) -> str:
-    from passdown.cli import catalog
+    from passdown.app import catalog
 
     item = catalog.workstream_of(call, here.require_scope())
     if item is None:
@@ -311,7 +311,7 @@ def switch(
     json: Json = False,
 ) -> None:
     """Choose the workstream of this checkout, or list them."""
-    from passdown.cli import catalog
+    from passdown.app import catalog
 
     here = place(data, as_)
     here.require_repository()

@@ -94,7 +94,7 @@ def _format(given: str | None, output: Path | None, *, json: bool) -> str:
 
 def _project(call: Caller, here: Place, named: str | None) -> tuple[str, str | None]:
     """The project to report and the language to ask for. An unbound checkout sees the ungrouped scopes."""
-    from passdown.cli import catalog
+    from passdown.app import catalog
     from passdown.cli.init import machine_locale
 
     if named is not None:
@@ -171,7 +171,7 @@ def selection(
 @report_app.command()
 def projects(data: Data = None, as_: As = None, json: Json = False) -> None:
     """List the projects."""
-    from passdown.cli import catalog
+    from passdown.app import catalog
 
     here = place(data, as_)
     with here.calling() as call:

@@ -10,7 +10,6 @@ from passdown.handoff.acknowledgement_operations import Acknowledgements
 from passdown.handoff.acknowledgement_store import Tally
 from passdown.handoff.acknowledgements import AcknowledgementService, acknowledgements, counted, digest_octets
 from passdown.handoff.continuation import Continuation
-from passdown.handoff.cursors import pack, unpack
 from passdown.handoff.drafting import DraftingFailed, Provider, accept, messages
 from passdown.handoff.evidence import require_readable, resolve
 from passdown.handoff.inline import capture_inline, inline_records, source_citation
@@ -63,6 +62,7 @@ from passdown.handoff.sources import SourceService, ref_of
 from passdown.kernel import limits
 from passdown.kernel.canonical import canonical_bytes
 from passdown.kernel.clock import Clock
+from passdown.kernel.cursors import pack, unpack
 from passdown.kernel.errors import PassdownError
 from passdown.kernel.ids import IdSource
 from passdown.kernel.operations import Handler, Principal

@@ -8,7 +8,6 @@ from typing import Any
 from passdown.handoff import store, test_run_store
 from passdown.handoff.capture import SourceRecord, body_value, record
 from passdown.handoff.codes import source_key
-from passdown.handoff.cursors import pack, unpack
 from passdown.handoff.models import Recorder, SourceRef
 from passdown.handoff.source_operations import (
     CaptureSourceAnswer,
@@ -22,6 +21,7 @@ from passdown.handoff.source_operations import (
     SourceSummary,
 )
 from passdown.kernel.clock import Clock
+from passdown.kernel.cursors import pack, unpack
 from passdown.kernel.errors import PassdownError
 from passdown.kernel.operations import Principal
 from passdown.kernel.timestamps import format_timestamp

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passdown.handoff.cursors import pack, unpack
 from passdown.handoff.models import handoff_ref
 from passdown.kernel.clock import Clock
+from passdown.kernel.cursors import pack, unpack
 from passdown.kernel.errors import PassdownError
 from passdown.kernel.ids import IdSource
 from passdown.kernel.operations import Handler, Principal
