@@ -474,3 +474,12 @@ def test_a_database_that_cannot_be_named_is_refused_without_repeating_it(world: 
     answer = world.refused("invalid_request", 2, repo.path, "--database", url, "report", "projects", **BARE)
     assert f"rule {rule}" in answer.err
     assert url not in answer.err and "geheim" not in answer.err
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8765", "localhost", "ftp://localhost", "http://user:s3cret@localhost"])
+def test_an_address_that_is_none_is_told_how_one_looks(world: World, url: str) -> None:
+    repo = world.repo()
+    for arguments, environment in (([], {"PASSDOWN_URL": url}), (["--url", url], {})):
+        answer = world.refused("invalid_request", 2, repo.path, *arguments, "report", "projects", **environment)
+        assert "http://HOST:PORT" in answer.err
+        assert "s3cret" not in answer.err
