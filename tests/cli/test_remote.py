@@ -481,5 +481,5 @@ def test_an_address_that_is_none_is_told_how_one_looks(world: World, url: str) -
     repo = world.repo()
     for arguments, environment in (([], {"PASSDOWN_URL": url}), (["--url", url], {})):
         answer = world.refused("invalid_request", 2, repo.path, *arguments, "report", "projects", **environment)
-        assert "http://HOST:PORT" in answer.err
+        assert "a whole address with its scheme" in answer.err
         assert "s3cret" not in answer.err

@@ -75,7 +75,10 @@ class Place:
         if self.target.kind == "server":
             from passdown.client.remote import connect
 
-            with connect(self.target.value, os.environ.get("PASSDOWN_TOKEN", "")) as caller:
+            with (
+                _where_there_is_an_address(),
+                connect(self.target.value, os.environ.get("PASSDOWN_TOKEN", "")) as caller,
+            ):
                 yield caller
             return
         with self.application(create=create) as (_, call):
@@ -106,6 +109,18 @@ class Place:
 
         with GitReader(self.require_repository()) as reader:
             yield reader
+
+
+@contextmanager
+def _where_there_is_an_address() -> Iterator[None]:
+    """Say what the address of a server looks like where one is none."""
+    try:
+        yield
+    except PassdownError as error:
+        if error.code != "invalid_request" or error.members.get("field") != "url":
+            raise
+        guidance = "`--url` and PASSDOWN_URL take a whole address with its scheme, as `passdown serve` prints one."
+        raise PassdownError(error.code, field="url", rule="url", guidance=guidance) from None
 
 
 @contextmanager

@@ -72,17 +72,12 @@ def place_of(url: str) -> Place:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        raise _no_address() from None
+        raise PassdownError("invalid_request", field="url", rule="url") from None
     plain = url.isascii() and not (parts.query or parts.fragment or parts.username or parts.password)
     if not plain or parts.scheme not in ("http", "https") or not _HOST.match(host) or " " in url:
-        raise _no_address()
+        raise PassdownError("invalid_request", field="url", rule="url")
     default = 443 if parts.scheme == "https" else 80
     return Place(parts.scheme, host, default if port is None else port, parts.path.rstrip("/"))
-
-
-def _no_address() -> PassdownError:
-    guidance = "Name a server as http://HOST:PORT or https://HOST, with `--url` or PASSDOWN_URL, and its token apart."
-    return PassdownError("invalid_request", field="url", rule="url", guidance=guidance)
 
 
 def checked_token(token: str) -> str:
