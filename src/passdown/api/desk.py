@@ -2,7 +2,7 @@
 
 Operations that write, operations that read and reports have lanes of their own, so that a queue of one never keeps the
 others waiting. Reports are built few at a time: they are work for the processor, and more of them at once would only
-make each of them, and every commit beside them, slower. While commits come in they begin at a pace of their own.
+make each of them, and every commit beside them, slower.
 
 Public operations: :class:`Desk`.
 """
@@ -11,14 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from starlette.requests import Request
 
 from passdown.api.lanes import Lane
 from passdown.api.meters import Meters
-from passdown.api.pace import Pace
 from passdown.api.requests import BODY_SECONDS, read_body
 from passdown.app.places import Places, require_within
 from passdown.app.replays import Replays
@@ -56,10 +54,6 @@ class Desk:
     writers: Lane = field(default_factory=lambda: Lane("writes", threads=WRITE_THREADS, waiting=WAITING))
     reports: Lane = field(default_factory=lambda: Lane("reports", threads=REPORT_THREADS, waiting=REPORTS_WAITING))
 
-    @cached_property
-    def _pace(self) -> Pace:
-        return Pace(self.writers)
-
     def admit(self, token: str, operation: str, effect: Effect) -> Access:
         """Who shows the token, if it allows the operation; else ``unauthenticated`` or ``forbidden``."""
         access = self.tokens.access(token)
@@ -88,4 +82,4 @@ class Desk:
 
     async def run_report(self, work: Callable[[], T]) -> T:
         """Run ``work`` when its turn among the reports comes."""
-        return await self.reports.run(lambda: self._pace.run(work), seconds=self.answer_seconds)
+        return await self.reports.run(work, seconds=self.answer_seconds)

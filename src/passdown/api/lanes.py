@@ -29,12 +29,6 @@ class Lane:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix=f"passdown-{name}")
         self._lock = threading.Lock()
         self._inside = 0
-        self._done = 0
-
-    @property
-    def done(self) -> int:
-        """How many pieces of work left the lane so far, whatever became of them."""
-        return self._done
 
     @property
     def inside(self) -> int:
@@ -62,4 +56,3 @@ class Lane:
     def _leave(self, _future: Future[T]) -> None:
         with self._lock:
             self._inside -= 1
-            self._done += 1

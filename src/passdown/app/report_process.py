@@ -29,7 +29,7 @@ from passdown.report.models import GetHandoffReportAsk
 from passdown.report.operations import GET_REPORT, RenderedReport
 
 IDLE_SECONDS: Final = 300.0
-NICENESS: Final = 19
+NICENESS: Final = 10
 _READY: Final = b"ready"
 
 
