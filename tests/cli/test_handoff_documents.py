@@ -132,6 +132,15 @@ def test_uncommitted_files_are_told_even_where_only_words_were_wanted(world: Wor
         (b'{"state": [{"text": "a", "citations": [{"kind": "inline", "label": "x"}]}]}', "citation_not_readable", 2),
         (b'{"state": ["' + b"x" * 4097 + b'"]}', "invalid_request", 2),
         (b'{"draft": {"objective": "a"}}', "invalid_request", 2),
+        (b'{"state": [{"text": "a", "cite": ["a\\u0000b"]}]}', "git_object_not_found", 4),
+        (b'{"draft": {"objective": "a"}, "scope_id": 5}', "invalid_request", 2),
+        (b'{"draft": {"objective": "a"}, "base": {"revision": 0}}', "invalid_request", 2),
+        (
+            b'{"evidence": [{"label": "a", "source_type": "file", "descriptor": {"path": "a\\u0000b"}}], "state": [{"text":'
+            b' "x", "citations": [{"kind": "inline", "label": "a"}]}]}',
+            "invalid_request",
+            2,
+        ),
         (b" " * (12 * 1024 * 1024 + 1), "body_too_large", 2),
         (b'{"schema": "passdown.handoff-request.v1"}', "invalid_request", 2),
         (b'{"schema": "powercontext.prepared-handoff.v1"}', "invalid_request", 2),

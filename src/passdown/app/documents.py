@@ -21,6 +21,7 @@ Limits: 12 MiB, and those of the operations. Errors: ``malformed_json``, ``body_
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
@@ -44,7 +45,7 @@ from passdown.kernel import limits
 from passdown.kernel.canonical import canonical_bytes, digest_bytes
 from passdown.kernel.errors import PassdownError
 from passdown.kernel.strict_json import parse_json
-from passdown.kernel.wire import Digest, Wire, dump, validate
+from passdown.kernel.wire import Digest, Identifier, Wire, dump, validate
 
 REQUEST_SCHEMA: Final = "passdown.handoff-request.v1"
 NAME_CHARS: Final = 4_096
@@ -87,13 +88,23 @@ class SealedRequest(Wire):
     request_digest: Digest
 
 
-class DraftDocument(Wire):
-    """A draft with the workstream and the head that it was made for; null members where that is not known."""
+class _Around(Wire):
+    """What an answer says beside its draft, as far as it matters here."""
+
+    scope_id: Identifier | None = None
+    base: ArtifactRef | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DraftDocument:
+    """A draft with the workstream and the head that it was made for, None where that is not known.
+
+    ``is_on_base`` is whether the head was told at all, also as "none": then a moved head is a conflict.
+    """
 
     scope_id: str | None
     base: ArtifactRef | None
     is_on_base: bool
-    """Whether ``base`` was said at all: then a moved head is a conflict."""
     draft: Draft
 
 
@@ -124,13 +135,11 @@ def _unsealed(value: dict[str, Any]) -> SealedRequest:
 
 def _draft(value: dict[str, Any]) -> DraftDocument:
     """Other members of the answer that it came in are not needed here."""
-    around = value if "draft" in value else {}
-    base = around.get("base")
+    if "draft" not in value:
+        return DraftDocument(None, None, is_on_base=False, draft=validate(Draft, value))
+    around = validate(_Around, {name: value[name] for name in _Around.model_fields if name in value})
     return DraftDocument(
-        scope_id=around.get("scope_id"),
-        base=None if base is None else validate(ArtifactRef, base),
-        is_on_base="base" in around,
-        draft=validate(Draft, around.get("draft", value)),
+        around.scope_id, around.base, is_on_base="base" in value, draft=validate(Draft, value["draft"])
     )
 
 

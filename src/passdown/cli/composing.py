@@ -22,7 +22,7 @@ from passdown.app.documents import (
     seal,
     words_of,
 )
-from passdown.app.handing import RECENT_COMMITS, compose
+from passdown.app.handing import compose
 from passdown.cli import screen
 from passdown.cli.files import read_input, write_output
 from passdown.cli.previewing import committed_lines, dropped, outcome, preview
@@ -40,7 +40,6 @@ from passdown.handoff.operations import (
 from passdown.kernel import limits
 from passdown.kernel.canonical import canonical_bytes
 from passdown.kernel.errors import PassdownError
-from passdown.kernel.operations import A, Op, Q
 from passdown.kernel.wire import Wire, dump, validate
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class Proposal:
     commit: Callable[[], tuple[Wire, list[str]]]
 
 
-def with_reports(at: Desk, words: Words | None, reports: Reports) -> Words:
+def with_reports(checkout: Checkout, words: Words | None, reports: Reports) -> Words:
     """The words, resting on the test reports too."""
     found = words or Words()
     if not reports.files:
@@ -74,7 +73,7 @@ def with_reports(at: Desk, words: Words | None, reports: Reports) -> Words:
         return found
     from passdown.app.test_reports import report_evidence
 
-    evidence = [report_evidence(at.checkout, path, reports.commit) for path in reports.files]
+    evidence = [report_evidence(checkout, path, reports.commit) for path in reports.files]
     return replace(found, reports=evidence)
 
 
@@ -166,7 +165,7 @@ def write_sealed(
 
 
 def _sealed_request(at: Desk, words: Words | None, reports: Reports, source: Path | None) -> HandOffNowAsk:
-    return request(at, with_reports(at, _script(at.checkout, source) if source else words, reports))
+    return request(at, with_reports(at.checkout, _script(at.checkout, source) if source else words, reports))
 
 
 def _script(checkout: Checkout, source: Path) -> Words:
@@ -181,16 +180,8 @@ def _blind_request(
 ) -> HandOffNowAsk:
     with here.git() as git:
         checkout = Checkout(git)
-        at = Desk(_Nobody(), checkout, scope_id, "", "en", None, RECENT_COMMITS)
-        said = with_reports(at, _script(checkout, source) if source else words, reports)
+        said = with_reports(checkout, _script(checkout, source) if source else words, reports)
         if said.objective is None:
             guidance = "The store cannot be read, so last time's objective is unknown: give one with `--objective`."
             raise PassdownError("invalid_request", field="objective", rule="missing", guidance=guidance)
         return compose(None, checkout, scope_id, said, title=said.objective, locale="en", is_blind=True)
-
-
-class _Nobody:
-    """There is no store to ask."""
-
-    def __call__(self, op: Op[Q, A], ask: Q) -> A:
-        raise PassdownError("store_not_readable", rule="not_asked")

@@ -123,7 +123,7 @@ def handoff(
 
             proposal = composing.from_words(at, ask(at))
         else:
-            said = composing.with_reports(at, words, reports)
+            said = composing.with_reports(at.checkout, words, reports)
             proposal = composing.drafted(at, said) if draft else composing.from_words(at, said)
         if not json:
             screen.say(*proposal.lines)

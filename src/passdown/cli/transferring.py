@@ -76,7 +76,7 @@ def send(
     scope_id = here.require_scope()
     with here.calling() as call, here.git() as git:
         at = desk(call, Checkout(git), scope_id)
-        said = composing.with_reports(at, words, composing.Reports(tuple(tests or ()), tests_commit))
+        said = composing.with_reports(at.checkout, words, composing.Reports(tuple(tests or ()), tests_commit))
         ask = request(at, said).model_copy(update={"commit": False})
         prepared = call(HAND_OFF_NOW, ask).prepared
     write_output(output, canonical_bytes(dump(prepared)) + b"\n")
