@@ -136,8 +136,8 @@ def test_uncommitted_files_are_told_even_where_only_words_were_wanted(world: Wor
         (b'{"draft": {"objective": "a"}, "scope_id": 5}', "invalid_request", 2),
         (b'{"draft": {"objective": "a"}, "base": {"revision": 0}}', "invalid_request", 2),
         (
-            b'{"evidence": [{"label": "a", "source_type": "file", "descriptor": {"path": "a\\u0000b"}}], "state": [{"text":'
-            b' "x", "citations": [{"kind": "inline", "label": "a"}]}]}',
+            b'{"evidence": [{"label": "a", "source_type": "file", "descriptor": {"path": "a\\u0000b"}}],'
+            b' "state": [{"text": "x", "citations": [{"kind": "inline", "label": "a"}]}]}',
             "invalid_request",
             2,
         ),

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 Data = Annotated[str | None, typer.Option("--data", help="Data directory (else PASSDOWN_DATA, else the user's).")]
 As = Annotated[str | None, typer.Option("--as", help="Name to record as the author (else PASSDOWN_AGENT, else you).")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout instead of a screen.")]
+Listed = Annotated[int, typer.Option("--limit", help="How many to list.", min=1, max=100)]
+Onward = Annotated[str | None, typer.Option("--cursor", help="Go on where a list ended.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before writing.")]
 
 

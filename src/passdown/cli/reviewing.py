@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from passdown.cli import screen
-from passdown.cli.context import As, Data, Json, Place, now_us, place
+from passdown.cli.context import As, Data, Json, Listed, Onward, Place, now_us, place
 
 if TYPE_CHECKING:
     from passdown.handoff.acknowledgement_operations import Acknowledgements
@@ -150,8 +150,8 @@ def _checked(check: Any) -> str:
 
 
 def history(
-    limit: Annotated[int, typer.Option(help="Revisions to list.", min=1, max=100)] = 20,
-    cursor: Annotated[str | None, typer.Option(help="Go on where a list ended.")] = None,
+    limit: Listed = 20,
+    cursor: Onward = None,
     data: Data = None,
     as_: As = None,
     json: Json = False,

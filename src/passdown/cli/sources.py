@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from passdown.cli import screen
-from passdown.cli.context import As, Data, Json, now_us, place
+from passdown.cli.context import As, Data, Json, Listed, Onward, now_us, place
 
 if TYPE_CHECKING:
     from passdown.handoff.source_operations import CaptureSourceAnswer, ListSourcesAnswer, Source
@@ -23,8 +23,8 @@ _READ_LIMIT = 256 * 1024
 
 @source_app.command("list")
 def list_(
-    limit: Annotated[int, typer.Option(help="Sources to list.", min=1, max=100)] = 50,
-    cursor: Annotated[str | None, typer.Option(help="Go on where a list ended.")] = None,
+    limit: Listed = 50,
+    cursor: Onward = None,
     data: Data = None,
     as_: As = None,
     json: Json = False,
